@@ -57,10 +57,11 @@ pub enum CanonicalError {
     TooDeep,
 }
 
-/// Encodes a body canonically. A body of an unknown type stays as it is.
+/// Encodes a body canonically. A body of an unknown type is returned unchanged.
 ///
 /// # Errors
-/// The bytes are not of the type, or nest deeper than [`MAX_DEPTH`].
+/// The bytes are not of the type, or its messages nest deeper than
+/// [`MAX_DEPTH`].
 pub fn canonicalize(type_url: &str, body: &Bytes) -> Result<Bytes, CanonicalError> {
     let Some(descriptor) = descriptor::message(type_url) else {
         return Ok(body.clone());
@@ -86,8 +87,8 @@ pub fn encode(message: &DynamicMessage) -> Result<Vec<u8>, CanonicalError> {
 
 type Written = Result<(), CanonicalError>;
 
-/// Appends the canonical bytes of a message, or those of `prost-reflect` if it
-/// is one of proto2; `depth` counts the messages around it, through every
+/// Appends the canonical bytes of a message; of a proto2 message, the bytes by
+/// `prost-reflect`. `depth` is the number of enclosing messages, through every
 /// `Any`.
 fn write_message(message: &DynamicMessage, depth: usize, output: &mut Vec<u8>) -> Written {
     if depth >= MAX_DEPTH {
@@ -104,12 +105,12 @@ fn write_message(message: &DynamicMessage, depth: usize, output: &mut Vec<u8>) -
         _ => None,
     };
 
-    // Known and unknown fields both come in the order of their numbers, so that
-    // they are merged like two sorted lists.
+    // Known and unknown fields are both sorted by number, so this merges two
+    // sorted lists.
     let mut unknown = message.unknown_fields().peekable();
     for (field, value) in message.fields() {
-        let comes_first = |unknown: &&UnknownField| unknown.number() < field.number();
-        while let Some(unknown) = unknown.next_if(comes_first) {
+        let precedes = |unknown: &&UnknownField| unknown.number() < field.number();
+        while let Some(unknown) = unknown.next_if(precedes) {
             unknown.encode(output);
         }
         match &any_body {
@@ -123,8 +124,8 @@ fn write_message(message: &DynamicMessage, depth: usize, output: &mut Vec<u8>) -
     Ok(())
 }
 
-/// Encodes the body of an `Any` canonically. `None` if it stays as it is,
-/// because its type is not known or it is not of its type.
+/// Encodes the body of an `Any` canonically. Returns `None` if the body stays
+/// unchanged, because its type is unknown or it cannot be decoded.
 fn encode_any_body(any: &DynamicMessage, depth: usize) -> Result<Option<Vec<u8>>, CanonicalError> {
     let Some((url, body)) = any_parts(any) else {
         return Ok(None);
@@ -132,7 +133,7 @@ fn encode_any_body(any: &DynamicMessage, depth: usize) -> Result<Option<Vec<u8>>
     let Some(descriptor) = descriptor::message(&url) else {
         return Ok(None);
     };
-    // An unreadable body is for validation to refuse; here it stays as it is.
+    // Validation refuses a body that cannot be decoded.
     let Ok(message) = DynamicMessage::decode(descriptor, body) else {
         return Ok(None);
     };
@@ -176,8 +177,8 @@ fn write_field(
     }
 }
 
-/// Appends a map in the order of its keys. Key and value of an entry are
-/// written even if they are defaults.
+/// Appends a map in the order of its keys. The key and the value of an entry
+/// are written even if they are defaults.
 fn write_map(
     field: &FieldDescriptor,
     map: &HashMap<MapKey, Value>,
@@ -201,7 +202,7 @@ fn write_map(
     Ok(())
 }
 
-/// Turns the key of a map into a value, which is written like any other.
+/// Returns the key of a map as a value.
 fn key_to_value(key: &MapKey) -> Value {
     match key {
         MapKey::Bool(v) => Value::Bool(*v),
@@ -213,8 +214,8 @@ fn key_to_value(key: &MapKey) -> Value {
     }
 }
 
-/// Appends a value that is no list and no map, behind the key of its field.
-/// `kind` is the kind of the field, which tells how a number is written.
+/// Appends the key of a field, and a value that is neither a list nor a map.
+/// `kind` is the kind of the field, which says how a number is encoded.
 fn write_value(
     number: u32,
     kind: &Kind,
@@ -243,8 +244,7 @@ fn write_value(
     Ok(())
 }
 
-/// Appends a number, a boolean or an enum without its key, as it is in a packed
-/// list.
+/// Appends a number, a boolean or an enum without a key, as in a packed list.
 fn write_number(kind: &Kind, value: &Value, output: &mut Vec<u8>) {
     match (kind, value) {
         (_, Value::Bool(v)) => output.put_u8(u8::from(*v)),
@@ -254,7 +254,7 @@ fn write_number(kind: &Kind, value: &Value, output: &mut Vec<u8>) {
         (Kind::Sfixed64, Value::I64(v)) => output.put_i64_le(*v),
         (Kind::Fixed32, Value::U32(v)) => output.put_u32_le(*v),
         (Kind::Fixed64, Value::U64(v)) => output.put_u64_le(*v),
-        // A negative number of 32 bits travels as one of 64.
+        // Protobuf extends a negative number of 32 bits to 64 bits.
         (_, Value::I32(v) | Value::EnumNumber(v)) => {
             wire::encode_varint(i64::from(*v) as u64, output)
         }
@@ -263,7 +263,7 @@ fn write_number(kind: &Kind, value: &Value, output: &mut Vec<u8>) {
         (_, Value::U64(v)) => wire::encode_varint(*v, output),
         (_, Value::F32(v)) => output.put_f32_le(*v),
         (_, Value::F64(v)) => output.put_f64_le(*v),
-        // Not numbers, so never packed and never here.
+        // The callers pass no other values: only numbers can be packed.
         (
             _,
             Value::String(_) | Value::Bytes(_) | Value::Message(_) | Value::List(_) | Value::Map(_),

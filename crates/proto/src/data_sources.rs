@@ -35,13 +35,14 @@ pub fn is_relative(name: &str) -> bool {
     !name.starts_with('/') && std::path::Path::new(name).is_relative()
 }
 
-/// Calls `contents_of` with each name of a file that is a relative path, and
-/// with the path of its field; contents that it returns take the place of the
-/// name. A relative `watched_directory` beside them goes, because no client
-/// reads a file there any more. Returns whether the message changed.
+/// Replaces file names that are relative paths by the contents of the files.
+/// `contents_of` gets the path of the field and the name; if it returns `None`,
+/// the name stays. A relative `watched_directory` beside replaced names is
+/// removed, since no client reads a file there. Returns whether the message
+/// changed.
 ///
 /// # Errors
-/// The message in an `Any` that changed nests too deep.
+/// A changed message in an `Any` nests too deep.
 pub fn fill(
     message: &mut DynamicMessage,
     contents_of: &mut dyn FnMut(&Path, &str) -> Option<Bytes>,
@@ -70,9 +71,10 @@ impl Walk<'_> {
         walked
     }
 
-    /// Fills the data sources in a message. `depth` counts the messages around
-    /// it, through every `Any`; one that is too deep has no canonical form, so
-    /// it does not come here.
+    /// Fills the data sources in a message, and returns whether one was filled.
+    /// `depth` is the number of enclosing messages, through every `Any`. A
+    /// message that nests too deep is left alone: it has no canonical form, so
+    /// it is refused elsewhere.
     fn walk_message(&mut self, message: &mut DynamicMessage, depth: usize) -> Walked {
         if depth > MAX_DEPTH {
             return Ok(false);
@@ -93,8 +95,8 @@ impl Walk<'_> {
         Ok(changed)
     }
 
-    /// Walks the messages in a value; `depth` counts the messages around the
-    /// value.
+    /// Walks the messages in a value. `depth` is the number of messages around
+    /// the value.
     fn walk_value(&mut self, value: &mut Value, depth: usize) -> Walked {
         match value {
             Value::Message(message) => self.walk_message(message, depth + 1),
@@ -104,11 +106,11 @@ impl Walk<'_> {
         }
     }
 
-    /// Walks the messages in a list; a list of anything else is passed over.
+    /// Walks the messages in a list. Skips a list of scalars.
     fn walk_list(&mut self, list: &mut [Value], depth: usize) -> Walked {
         let mut changed = false;
         for (index, item) in list.iter_mut().enumerate() {
-            // All items of a list are of one kind.
+            // All items of a list are of one kind, so this list has no messages.
             let Value::Message(item) = item else { break };
             let walk_item = |walk: &mut Self| walk.walk_message(item, depth + 1);
             changed |= self.walk_at(Step::Index(index), walk_item)?;
@@ -117,13 +119,13 @@ impl Walk<'_> {
     }
 
     /// Walks the messages in a map in the order of its keys, so that findings
-    /// are always in the same order. A map of anything else is passed over.
+    /// are always in the same order. Skips a map of scalars.
     fn walk_map(&mut self, map: &mut HashMap<MapKey, Value>, depth: usize) -> Walked {
         let mut changed = false;
         let mut pairs: Vec<_> = map.iter_mut().collect();
         pairs.sort_by_key(|(key, _)| *key);
         for (key, value) in pairs {
-            // All entries of a map are of one kind.
+            // All entries of a map are of one kind, so this map has no messages.
             let Value::Message(value) = value else { break };
             let walk_entry = |walk: &mut Self| walk.walk_message(value, depth + 1);
             changed |= self.walk_at(Step::Key(key_text(key)), walk_entry)?;
@@ -131,8 +133,9 @@ impl Walk<'_> {
         Ok(changed)
     }
 
-    /// Walks the message in an `Any`, and encodes it again if it changed. A
-    /// body of an unknown type, or one that is not of its type, stays.
+    /// Walks the message in an `Any`, and encodes the message again if it
+    /// changed. A body that cannot be decoded, or has an unknown type, stays
+    /// unchanged.
     fn walk_any(&mut self, any: &mut DynamicMessage, depth: usize) -> Walked {
         let Some((type_url, body)) = any_parts(any) else {
             return Ok(false);
@@ -152,15 +155,16 @@ impl Walk<'_> {
         Ok(changed)
     }
 
-    /// Puts the contents of a file into a data source that names one by a
-    /// relative path. Returns whether there are contents.
+    /// Puts the contents of a file into a data source that names the file by a
+    /// relative path. Returns `false` if the source has no such name, or there
+    /// are no contents.
     fn fill_source(&mut self, source: &mut DynamicMessage) -> bool {
         let Some(field) = source.descriptor().get_field_by_name(FILENAME) else {
             return false;
         };
         let name = source.get_field(&field);
         let name = name.as_str().unwrap_or_default();
-        // One without a name is reported by the rules of Envoy.
+        // The rules of Envoy report an empty name.
         if name.is_empty() || !is_relative(name) {
             return false;
         }
@@ -172,15 +176,14 @@ impl Walk<'_> {
         let Some(contents) = contents else {
             return false;
         };
-        // Sets the other field of the oneof, which clears the name.
+        // This sets the other field of the oneof, and so clears the name.
         source.set_field_by_name(INLINE_BYTES, Value::Bytes(contents));
         clear_relative_directory(source);
         true
     }
 }
 
-/// Removes the `watched_directory` of a message, if it has one with a relative
-/// path.
+/// Removes the `watched_directory` of a message if its path is relative.
 fn clear_relative_directory(message: &mut DynamicMessage) {
     let is_relative_directory = |directory: &DynamicMessage| {
         let path = directory.get_field_by_name(DIRECTORY_PATH);

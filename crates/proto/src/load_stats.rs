@@ -50,17 +50,18 @@ pub struct Read<'a> {
     pub refused: usize,
 }
 
-/// Reads a message; `each` gets the report on each cluster that is within the
-/// limits.
+/// Reads a message of load reports. Calls `each` with the report on each
+/// cluster that is within the limits.
 ///
 /// # Errors
-/// The bytes are no such message. Clusters before the mistake were handed on.
+/// The bytes are not such a message. Clusters before the mistake were passed to
+/// `each`.
 pub fn read<'a>(
     mut bytes: &'a [u8],
     limits: &ReportLimits,
     mut each: impl FnMut(ClusterStats),
 ) -> Result<Read<'a>, DecodeError> {
-    let mut read = Read {
+    let mut result = Read {
         node: None,
         refused: 0,
     };
@@ -69,34 +70,35 @@ pub fn read<'a>(
         let field = scan::take_field(&mut bytes);
         let (number, value) = field.ok_or(DecodeError::Truncated { message: REPORT })?;
         match (number, value) {
-            (NODE, Some(node)) => read.node = Some(node),
-            (CLUSTER_STATS, Some(_)) if clusters >= limits.clusters => read.refused += 1,
+            (NODE, Some(node)) => result.node = Some(node),
+            (CLUSTER_STATS, Some(_)) if clusters >= limits.clusters => result.refused += 1,
             (CLUSTER_STATS, Some(cluster)) => {
                 clusters += 1;
                 match read_cluster(cluster, limits)? {
                     Some(stats) => each(stats),
-                    None => read.refused += 1,
+                    None => result.refused += 1,
                 }
             }
             _ => {}
         }
     }
-    Ok(read)
+    Ok(result)
 }
 
-/// Reads the report on a cluster; `None` if it has too many entries.
+/// Reads the report on a cluster. Returns `None` if the report has too many
+/// entries.
 fn read_cluster(bytes: &[u8], limits: &ReportLimits) -> Result<Option<ClusterStats>, DecodeError> {
-    let scanned = Limits {
+    let scan_limits = Limits {
         entries: limits.entries,
         ..Limits::DEFAULT
     };
-    match scan::check(&CLUSTER, bytes, bytes.len(), &scanned) {
+    match scan::check_message(&CLUSTER, bytes, bytes.len(), &scan_limits) {
         Ok(()) => {}
         Err(DecodeError::TooMany { .. }) => return Ok(None),
         Err(error) => return Err(error),
     }
-    let decoded = ClusterStats::decode(bytes);
-    decoded.map(Some).map_err(|source| DecodeError::Malformed {
+    let stats = ClusterStats::decode(bytes);
+    stats.map(Some).map_err(|source| DecodeError::Malformed {
         message: REPORT,
         source,
     })

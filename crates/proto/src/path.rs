@@ -27,17 +27,17 @@ pub struct Path {
 }
 
 impl Path {
-    /// Makes the path that leads along these fields, from a message of the type
-    /// `of`. It ends before the first that does not exist.
+    /// Returns the path along these fields, from a message of the type
+    /// `message`. The path ends before the first field that does not exist.
     #[must_use]
     pub fn of_fields(message: &MessageDescriptor, names: &[&str]) -> Self {
         let mut path = Self::default();
-        let mut message = Some(message.clone());
+        let mut parent = Some(message.clone());
         for name in names {
-            let Some(field) = message.and_then(|message| message.get_field_by_name(name)) else {
+            let Some(field) = parent.and_then(|parent| parent.get_field_by_name(name)) else {
                 break;
             };
-            message = field.kind().as_message().cloned();
+            parent = field.kind().as_message().cloned();
             path.push(Step::Field(field));
         }
         path
@@ -66,8 +66,8 @@ impl Path {
     }
 }
 
-/// Returns the key of a map as a text, in the form that paths and JSON have: a
-/// number in decimal, a boolean by its name.
+/// Returns the key of a map as a text, in the form of paths and JSON: a number
+/// in decimal, a boolean by its name.
 pub(crate) fn key_text(key: &MapKey) -> String {
     match key {
         MapKey::String(text) => text.clone(),
@@ -88,6 +88,8 @@ impl fmt::Debug for Path {
 }
 
 impl fmt::Debug for Step {
+    /// Writes the steps one after another, with a dot before each name of a
+    /// field but the first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Step({self})")
     }

@@ -26,9 +26,9 @@ pub struct Split {
     pub hosts: Vec<Bytes>,
 }
 
-/// Takes the virtual hosts out of an encoded `RouteConfiguration` that uses
-/// VHDS. `None` if it has no `vhds`, because then a client expects them where
-/// they are, or if it has no virtual hosts.
+/// Separates the virtual hosts from an encoded `RouteConfiguration` that uses
+/// VHDS. Returns `None` without `vhds`, since a client then expects them inside
+/// the configuration; and without virtual hosts.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -68,20 +68,20 @@ pub fn split(route: &Bytes) -> Result<Option<Split>, DecodeError> {
     }))
 }
 
-/// Encodes a `VirtualHost` again with another name, which comes first; its
-/// other fields keep their bytes and their order.
+/// Encodes a `VirtualHost` with another name, which comes first. The other
+/// fields keep their bytes and their order.
 ///
 /// # Errors
 /// The bytes are no message.
 pub fn rename(host: &[u8], name: &str) -> Result<Vec<u8>, DecodeError> {
-    // Of a repeated singular field the last one counts, so no name is left. An
-    // error is no name, and is returned below.
+    // No other name may stay, since the last value of a repeated singular field
+    // counts. An error passes the filter, and is returned below.
     let is_name = |field: &Field<'_>| field.is(NAME);
     let others = || fields(host).filter(move |field| !field.as_ref().is_ok_and(is_name));
     let other_lens = others().map(|field| Ok(field?.whole.len()));
     let others_len = other_lens.sum::<Result<usize, DecodeError>>()?;
 
-    // Of exact capacity: there may be a million of them.
+    // The capacity is exact, since there may be a million virtual hosts.
     let mut renamed = Vec::with_capacity(name_field_len(name) + others_len);
     put_name_field(&mut renamed, name);
     for field in others() {
@@ -124,23 +124,23 @@ impl Field<'_> {
     }
 }
 
-/// Walks the fields of an encoded message, in order. The first malformed one is
-/// an error, and the last item.
+/// Walks the fields of an encoded message in order. A malformed field is an
+/// error, and the last item.
 pub(crate) fn fields(bytes: &[u8]) -> impl Iterator<Item = Result<Field<'_>, DecodeError>> {
-    let mut left = bytes;
+    let mut unread = bytes;
     std::iter::from_fn(move || {
-        if left.is_empty() {
+        if unread.is_empty() {
             return None;
         }
-        let field = take_field(&mut left);
+        let field = take_field(&mut unread);
         if field.is_err() {
-            left = &[];
+            unread = &[];
         }
         Some(field)
     })
 }
 
-/// Takes the first field off `left`, which must not be empty. The value of a
+/// Removes the first field from `left`, which must not be empty. The value of a
 /// field that is not length-delimited is empty.
 fn take_field<'a>(left: &mut &'a [u8]) -> Result<Field<'a>, DecodeError> {
     let unread = *left;
@@ -150,7 +150,7 @@ fn take_field<'a>(left: &mut &'a [u8]) -> Result<Field<'a>, DecodeError> {
 
     let mut value = &after_key[..after_key.len() - left.len()];
     match wire_type {
-        // The length before the value; skipping the field has read it already.
+        // The length is before the value. `skip_field` has checked it.
         WireType::LengthDelimited => {
             wire::decode_varint(&mut value)?;
         }

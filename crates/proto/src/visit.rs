@@ -23,8 +23,8 @@ pub fn visit(
 
 type Visit<'a> = &'a mut dyn FnMut(&mut DynamicMessage) -> bool;
 
-/// Visits a message; `depth` counts the messages around it, through every
-/// `Any`.
+/// Visits a message and the messages inside it. Returns whether one changed.
+/// `depth` is the number of enclosing messages, through every `Any`.
 fn visit_message(
     message: &mut DynamicMessage,
     visit: Visit<'_>,
@@ -43,7 +43,7 @@ fn visit_message(
     Ok(changed)
 }
 
-/// Visits the messages in a value; `depth` counts the messages around it.
+/// Visits the messages in a value. `depth` is the number of messages around it.
 fn visit_value(value: &mut Value, visit: Visit<'_>, depth: usize) -> Result<bool, CanonicalError> {
     let mut changed = false;
     match value {
@@ -64,7 +64,7 @@ fn visit_value(value: &mut Value, visit: Visit<'_>, depth: usize) -> Result<bool
 }
 
 /// Visits the message in an `Any`, and encodes it again if it changed. A body
-/// of an unknown type, or one that is not of its type, is not visited.
+/// of an unknown type, or one that cannot be decoded, is not visited.
 fn visit_any(
     any: &mut DynamicMessage,
     visit: Visit<'_>,

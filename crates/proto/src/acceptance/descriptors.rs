@@ -14,15 +14,16 @@ use crate::descriptor::full_name;
 use crate::quick;
 use crate::validate::{self, Broken, ValidateError, Violation};
 
-/// Checks a body by the profile, unless that is gRPC's. A type without a
-/// descriptor has no rules.
-pub(super) fn check(type_url: &str, body: &Bytes, findings: &mut Findings<'_>) {
+/// Checks a body against the rules of the descriptors, unless the profile is
+/// gRPC's. A type without a descriptor has no rules.
+pub(super) fn check_rules(type_url: &str, body: &Bytes, findings: &mut Findings<'_>) {
     let reports_construction = match findings.policy().profile {
         Profile::Grpc => return,
         Profile::Generic => false,
         Profile::Envoy => true,
     };
 
+    // A quick pass that finds no violation saves the full one.
     if quick::look(type_url, body).is_some() {
         return;
     }

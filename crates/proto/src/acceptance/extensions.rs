@@ -80,8 +80,8 @@ pub struct HttpFilter {
 }
 
 impl HttpFilter {
-    /// A filter on both sides that is not terminal, and that may be written as
-    /// a `TypedStruct`.
+    /// Makes a filter for both sides that is not terminal, and may be
+    /// configured by a `TypedStruct`.
     #[must_use]
     pub fn new(usage: Usage) -> Self {
         Self {
@@ -107,8 +107,8 @@ impl HttpFilter {
         self
     }
 
-    /// The filter with a check of its message. One that is written as a
-    /// `TypedStruct` is not given to it.
+    /// Returns the filter with a check of its message. A message inside a
+    /// `TypedStruct` is not checked.
     #[must_use]
     pub fn with_check(
         mut self,
@@ -170,8 +170,8 @@ pub struct HttpFilters {
 }
 
 impl HttpFilters {
-    /// gRPC's own: router (A39), fault (A33), RBAC (A41), stateful sessions
-    /// (A55), authentication of GCP (A83).
+    /// Returns gRPC's own filters: router (A39), fault (A33), RBAC (A41),
+    /// stateful sessions (A55), and authentication of GCP (A83).
     #[must_use]
     pub fn grpc() -> Self {
         use Side::{Client, Server};

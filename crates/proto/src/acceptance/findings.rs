@@ -33,42 +33,44 @@ impl<'p> Findings<'p> {
         self.policy
     }
 
-    /// Rejects the body for something at a place.
+    /// Rejects the body for a problem at a place. Beyond [`MAX_FINDINGS`]
+    /// reasons, only counts.
     pub fn reject(&mut self, place: &Place<'_>, problem: Problem) {
         match self.reasons.len() < MAX_FINDINGS {
             true => self.reasons.push(Reason {
-                path: path_of(place),
+                path: shortened_path(place),
                 problem,
             }),
             false => self.omitted_reasons += 1,
         }
     }
 
-    /// Reports a part that a rule says to ignore.
+    /// Reports a part that a rule says to ignore. Beyond [`MAX_FINDINGS`]
+    /// parts, only counts.
     pub fn ignore(&mut self, place: &Place<'_>, reason: IgnoreReason) {
         match self.report.ignored.len() < MAX_FINDINGS {
             true => self.report.ignored.push(Ignored {
-                path: path_of(place),
+                path: shortened_path(place),
                 why: reason,
             }),
             false => self.report.omitted += 1,
         }
     }
 
-    /// Reports a field that is set and not supported, and rejects the body for
-    /// it if the policy is strict (C57).
+    /// Reports a field that is set and not supported. If the policy is strict,
+    /// rejects the body too (C57).
     pub fn unsupported(&mut self, place: &Place<'_>) {
         if self.policy.unsupported == Unsupported::Strict {
             self.reject(place, Problem::Unsupported);
         }
         match self.report.unsupported.len() < MAX_FINDINGS {
-            true => self.report.unsupported.push(path_of(place)),
+            true => self.report.unsupported.push(shortened_path(place)),
             false => self.report.omitted += 1,
         }
     }
 
-    /// Rejects the body for a rule of the descriptors, unless its field has a
-    /// reason already.
+    /// Rejects the body for a rule of the descriptors. Does nothing if the
+    /// field has a reason already: a rule of the profile tells more.
     pub(super) fn reject_once(&mut self, path: String, problem: Problem) {
         if self.reasons.iter().any(|reason| reason.path == path) {
             return;
@@ -80,6 +82,9 @@ impl<'p> Findings<'p> {
     }
 
     /// Returns the report, or the rejection if there is a reason.
+    ///
+    /// # Errors
+    /// The findings have a reason. The rejection has all of them.
     pub(super) fn finish(self, name: Option<&str>, type_url: &str) -> Result<Report, Rejection> {
         match self.reasons.is_empty() {
             true => Ok(self.report),
@@ -96,8 +101,8 @@ impl<'p> Findings<'p> {
 /// The most bytes of a path.
 const MAX_PATH: usize = 512;
 
-/// Returns the path of a place; of a very long one, the end.
-fn path_of(place: &Place<'_>) -> String {
+/// Returns the path of a place; of a path beyond [`MAX_PATH`] bytes, the end.
+fn shortened_path(place: &Place<'_>) -> String {
     let path = place.to_string();
     match path.len() <= MAX_PATH {
         true => path,

@@ -91,10 +91,10 @@ impl Accepted {
     }
 }
 
-/// Decodes a body and checks it.
+/// Decodes a body and checks it by the rules of the policy.
 ///
 /// # Errors
-/// The bytes are not of the type, or a rule of the policy is broken.
+/// The bytes are not of the type, or the body breaks a rule.
 pub fn decode<T: ResourceType>(body: &Bytes, policy: &Policy) -> Result<Accepted<T>, Rejection> {
     let mut findings = Findings::new(policy);
     let message = match T::decode(body.clone()) {
@@ -102,7 +102,7 @@ pub fn decode<T: ResourceType>(body: &Bytes, policy: &Policy) -> Result<Accepted
         Err(source) => {
             let message = full_name(T::TYPE_URL).to_owned();
             findings.reject(&Place::ROOT, Problem::Malformed { message, source });
-            return Err(unreadable(findings, T::TYPE_URL));
+            return Err(malformed_rejection(findings, T::TYPE_URL));
         }
     };
 
@@ -110,7 +110,7 @@ pub fn decode<T: ResourceType>(body: &Bytes, policy: &Policy) -> Result<Accepted
     if message.name().is_some() && name.is_none() {
         findings.reject(&Place::ROOT.field(T::NAME_FIELD), Problem::Missing);
     }
-    descriptors::check(T::TYPE_URL, body, &mut findings);
+    descriptors::check_rules(T::TYPE_URL, body, &mut findings);
     message.check(&mut findings);
     if let Some(fields) = &policy.fields {
         fields.scan(T::TYPE_URL, body, &mut findings);
@@ -135,9 +135,9 @@ pub fn accept(type_url: &str, body: &Bytes, policy: &Policy) -> Result<Accepted,
     Types::standard().accept(type_url, body, policy)
 }
 
-/// Returns the rejection of a body whose name cannot be read (C27). The caller
-/// has found a reason; without one the rejection would list none.
-fn unreadable(findings: Findings<'_>, type_url: &str) -> Rejection {
+/// Returns the rejection of a body that cannot be decoded, so that its name is
+/// unknown (C27). The caller must have added a reason.
+fn malformed_rejection(findings: Findings<'_>, type_url: &str) -> Rejection {
     match findings.finish(None, type_url) {
         Err(rejection) => rejection,
         Ok(_) => Rejection {

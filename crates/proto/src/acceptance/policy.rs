@@ -79,8 +79,9 @@ impl Policy {
         }
     }
 
-    /// The rules of gRPC, with what gRPC supports, no certificate providers,
-    /// and a server that is not trusted.
+    /// Returns the policy of gRPC: its rules and the extensions that it
+    /// supports, without certificate providers, and with a server that is not
+    /// trusted.
     #[must_use]
     pub fn grpc() -> Self {
         let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();

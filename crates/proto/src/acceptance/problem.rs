@@ -117,7 +117,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// A value that is not allowed.
+    /// Makes the problem of a value that is not allowed.
     pub(super) fn value(value: impl ToString, expectation: &'static str) -> Self {
         let value = super::place::clip(&value.to_string(), MAX_VALUE).to_owned();
         Self::Value {

@@ -45,30 +45,33 @@ impl fmt::Display for Reason {
 
 impl fmt::Display for Rejection {
     /// Writes the reasons, without the name, in at most [`MAX_TEXT`] bytes.
+    /// Then writes the number of omitted reasons.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut left = MAX_TEXT;
+        let mut remaining_bytes = MAX_TEXT;
         let mut omitted = self.omitted;
         for (index, reason) in self.reasons.iter().enumerate() {
             let mut text = reason.to_string();
             if index > 0 {
                 text.insert_str(0, "; ");
             }
-            // Room for the count of what is left out.
-            if left < text.len() + MAX_COUNT {
+
+            // The number of omitted reasons has to fit too.
+            if remaining_bytes < text.len() + MAX_COUNT {
                 let is_first = index == 0;
                 if is_first {
-                    f.write_str(clip(&text, left - MAX_COUNT))?;
+                    f.write_str(clip(&text, remaining_bytes - MAX_COUNT))?;
                 }
                 omitted += self.reasons.len() - index - usize::from(is_first);
                 break;
             }
-            left -= text.len();
+
+            remaining_bytes -= text.len();
             f.write_str(&text)?;
         }
 
         match omitted {
             0 => Ok(()),
-            more => write!(f, "; and {more} more"),
+            count => write!(f, "; and {count} more"),
         }
     }
 }

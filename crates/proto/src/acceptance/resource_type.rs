@@ -92,7 +92,7 @@ resource_types! {
     Listener = LISTENER, name, grpc::listener::check;
     RouteConfiguration = ROUTE_CONFIGURATION, name, grpc::routes::check;
     VirtualHost = VIRTUAL_HOST, name, grpc::routes::check_virtual_host;
-    ClusterLoadAssignment = CLUSTER_LOAD_ASSIGNMENT, cluster_name, grpc::endpoints::check;
+    ClusterLoadAssignment = CLUSTER_LOAD_ASSIGNMENT, cluster_name, grpc::endpoints::check_endpoints;
     // gRPC has none of these, and so no rules for them.
     ScopedRouteConfiguration = SCOPED_ROUTE_CONFIGURATION, name, |_, _| {};
     Secret = SECRET, name, |_, _| {};
@@ -111,7 +111,7 @@ impl ResourceType for Cluster {
 
     fn check(&self, findings: &mut Findings<'_>) {
         match findings.policy().profile {
-            Profile::Grpc => grpc::cluster::check(findings, self),
+            Profile::Grpc => grpc::cluster::check_cluster(findings, self),
             Profile::Generic => grpc::cluster::check_source(findings, self),
             Profile::Envoy => {}
         }

@@ -13,7 +13,7 @@ use super::policy::Policy;
 use super::problem::{MAX_VALUE, Problem};
 use super::rejection::Rejection;
 use super::resource_type::ResourceType;
-use super::{Accepted, decode, unreadable};
+use super::{Accepted, decode, malformed_rejection};
 use crate::envoy::envoy::config::cluster::v3::Cluster;
 use crate::envoy::envoy::config::core::v3::TypedExtensionConfig;
 use crate::envoy::envoy::config::endpoint::v3::{ClusterLoadAssignment, LbEndpoint};
@@ -86,8 +86,8 @@ impl Types {
     /// Decodes a body and checks it.
     ///
     /// # Errors
-    /// The type is none of these, the bytes are not of it, or a rule of the
-    /// policy is broken.
+    /// The type is unknown, the bytes are not of the type, or the body breaks a
+    /// rule of the policy.
     pub fn accept(
         &self,
         type_url: &str,
@@ -101,7 +101,7 @@ impl Types {
                 let type_url = clip(type_url, MAX_VALUE);
                 let problem = Problem::UnknownType(type_url.to_owned());
                 findings.reject(&Place::ROOT, problem);
-                Err(unreadable(findings, type_url))
+                Err(malformed_rejection(findings, type_url))
             }
         }
     }
@@ -113,7 +113,8 @@ impl fmt::Debug for Types {
     }
 }
 
-/// Accepts a body of a type, and forgets the type.
+/// Decodes and checks a body of the type `T`, and erases the type of the
+/// message.
 fn accept_as<T: ResourceType>(body: &Bytes, policy: &Policy) -> Result<Accepted, Rejection> {
     let accepted = decode::<T>(body, policy)?;
     let message: Arc<dyn Any + Send + Sync> = accepted.message;

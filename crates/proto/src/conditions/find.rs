@@ -6,7 +6,7 @@ use prost_reflect::{DynamicMessage, MapKey, ReflectMessage as _, Value};
 
 use super::{
     Condition, ConditionError, ConditionProblem, FILTER_METADATA, KEYS, METADATA, WHEN,
-    annotations, text,
+    annotations, string_value,
 };
 use crate::canonical::{MAX_DEPTH, any_parts};
 use crate::descriptor;
@@ -14,11 +14,11 @@ use crate::facts::NAMESPACE;
 use crate::path::{Path, Step};
 use crate::text::nearest;
 
-/// Finds every condition in a resource, from the outside in.
+/// Returns every condition in a resource, the outer ones first.
 ///
 /// # Errors
-/// The first mistake in a part's metadata for this server, a body that is not
-/// of its type, or messages that nest too deep.
+/// The first mistake in this server's metadata of a part, a body that is not of
+/// its type, or messages that nest too deep.
 pub fn find(message: &DynamicMessage) -> Result<Vec<Condition>, ConditionError> {
     let mut walk = Walk {
         path: Path::default(),
@@ -61,7 +61,7 @@ impl Walk {
     }
 
     /// Adds the conditions on a message, and then those on the messages in it.
-    /// `depth` counts the messages around it, through every `Any`.
+    /// `depth` is the number of enclosing messages, through every `Any`.
     fn walk_message(&mut self, message: &DynamicMessage, place: Place, depth: usize) -> Walked {
         if depth > MAX_DEPTH {
             return self.fail(ConditionProblem::TooDeep);
@@ -84,8 +84,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Walks the messages in a value; `depth` counts the messages around the
-    /// value.
+    /// Walks the messages in a value. `depth` is the number of messages around
+    /// the value.
     fn walk_value(&mut self, value: &Value, depth: usize) -> Walked {
         match value {
             Value::Message(message) => self.walk_message(message, Place::Part, depth + 1),
@@ -95,10 +95,10 @@ impl Walk {
         }
     }
 
-    /// Walks the messages in a list; a list of anything else is passed over.
+    /// Walks the messages in a list. Skips a list of scalars.
     fn walk_list(&mut self, list: &[Value], depth: usize) -> Walked {
         for (index, item) in list.iter().enumerate() {
-            // All items of a list are of one kind.
+            // All items of a list are of one kind, so this list has no messages.
             let Value::Message(item) = item else { break };
             self.walk_at(Step::Index(index), |walk| {
                 walk.walk_message(item, Place::Part, depth + 1)
@@ -108,13 +108,13 @@ impl Walk {
     }
 
     /// Walks the messages in a map in the order of its keys, so that the first
-    /// mistake is always the same one. A map of anything else, or with keys
-    /// that are no texts, is passed over.
+    /// mistake is always the same one. Skips a map of scalars, or with keys
+    /// that are not texts.
     fn walk_map(&mut self, map: &HashMap<MapKey, Value>, depth: usize) -> Walked {
         let mut pairs: Vec<_> = map.iter().collect();
         pairs.sort_by_key(|(key, _)| *key);
         for (key, value) in pairs {
-            // All entries of a map are of one kind.
+            // All entries of a map are of one kind, so this map has no messages.
             let (Some(key), Value::Message(value)) = (key.as_str(), value) else {
                 break;
             };
@@ -125,9 +125,9 @@ impl Walk {
         Ok(())
     }
 
-    /// Walks the body of an `Any`, whose path is that of the `Any`, as in the
-    /// text. A body of an unknown type, or one that cannot have a condition in
-    /// it, is not decoded.
+    /// Walks the body of an `Any`. In a path, the body stands for the `Any`, as
+    /// in YAML. A body of an unknown type, or without a condition in its bytes,
+    /// is not decoded.
     fn walk_any(&mut self, any: &DynamicMessage, depth: usize) -> Walked {
         let Some((type_url, body)) = any_parts(any) else {
             return Ok(());
@@ -150,7 +150,7 @@ impl Walk {
         annotations: Vec<(String, Value)>,
         place: Place,
     ) -> Walked {
-        let path_before = self.path.clone();
+        let outer_path = self.path.clone();
         let mut descriptor = Some(message.descriptor());
         for name in [METADATA, FILTER_METADATA] {
             let Some(field) = descriptor
@@ -169,13 +169,12 @@ impl Walk {
                 walk.check_annotation(&key, &value, place)
             })?;
         }
-        self.path = path_before;
+        self.path = outer_path;
         Ok(())
     }
 
-    /// Checks one annotation, and adds it if it is a condition. A key that this
-    /// server does not know is a mistake, and so is a condition on a part that
-    /// cannot be left out.
+    /// Checks one annotation, and adds it if it is a condition. An unknown key
+    /// is a mistake, and so is a condition on a part that cannot be left out.
     fn check_annotation(&mut self, key: &str, value: &Value, place: Place) -> Walked {
         if !KEYS.contains(&key) {
             return self.fail(ConditionProblem::UnknownKey {
@@ -190,7 +189,7 @@ impl Walk {
         if place == Place::Other {
             return self.fail(ConditionProblem::Misplaced);
         }
-        let Some(text) = text(value) else {
+        let Some(text) = string_value(value) else {
             return self.fail(ConditionProblem::NotText);
         };
         self.found.push(Condition {

@@ -3,17 +3,17 @@
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, MapKey, ReflectMessage as _, Value};
 
-use super::{FILTER_METADATA, METADATA, WHEN, annotations, has_metadata, mentions, text};
+use super::{FILTER_METADATA, METADATA, WHEN, annotations, has_metadata, mentions, string_value};
 use crate::canonical::{self, CanonicalError, MAX_DEPTH, any_parts};
 use crate::descriptor;
 use crate::facts::NAMESPACE;
 
 /// Returns the resource without the parts whose condition does not hold, and
-/// without conditions; `holds` is called with the text of each. A condition on
-/// the resource as a whole counts as true.
+/// without conditions. `holds` decides by the text of a condition. A condition
+/// on the whole resource is not evaluated, but removed.
 ///
 /// # Errors
-/// A body inside it is not of its type, or messages nest too deep.
+/// A body inside the resource is not of its type, or messages nest too deep.
 pub fn keep(
     message: &DynamicMessage,
     holds: &dyn Fn(&str) -> bool,
@@ -23,9 +23,9 @@ pub fn keep(
     Ok(pruned)
 }
 
-/// Removes the parts of a message whose condition does not hold, and the
-/// conditions on it and in it; `depth` counts the messages around it, through
-/// every `Any`.
+/// Removes the parts of a message whose condition does not hold, and all
+/// conditions. `depth` is the number of enclosing messages, through every
+/// `Any`.
 fn prune_message(
     message: &mut DynamicMessage,
     holds: &dyn Fn(&str) -> bool,
@@ -45,7 +45,7 @@ fn prune_message(
             Value::Message(inner) if !is_kept(inner, holds) => message.clear_field(&field),
             Value::Message(inner) => prune_message(inner, holds, depth + 1)?,
             Value::List(list) => {
-                // An item that is no message has no condition.
+                // A scalar has no condition, so it is kept.
                 list.retain(|item| item.as_message().is_none_or(|item| is_kept(item, holds)));
                 prune_each(list.iter_mut(), holds, depth)?;
             }
@@ -56,8 +56,8 @@ fn prune_message(
     Ok(())
 }
 
-/// Calls [`prune_message`] for each message of a list or a map. None of them
-/// is removed: the caller has removed those whose own condition does not hold.
+/// Prunes each message of a list or a map, but removes none of them: the caller
+/// has removed those whose own condition does not hold.
 fn prune_each<'a>(
     values: impl Iterator<Item = &'a mut Value>,
     holds: &dyn Fn(&str) -> bool,
@@ -74,13 +74,12 @@ fn prune_each<'a>(
 fn is_kept(part: &DynamicMessage, holds: &dyn Fn(&str) -> bool) -> bool {
     let annotations = annotations(part).unwrap_or_default();
     let annotation = annotations.iter().find(|(key, _)| key == WHEN);
-    let condition = annotation.and_then(|(_, value)| text(value));
+    let condition = annotation.and_then(|(_, value)| string_value(value));
     condition.is_none_or(|condition| holds(&condition))
 }
 
-/// Removes conditions, and parts whose condition does not hold, in the body of
-/// an `Any`, and encodes it again. A body of an unknown type, or one that
-/// cannot have a condition in it, stays as it is.
+/// Prunes the body of an `Any` and encodes it again. A body of an unknown type,
+/// or without a condition in its bytes, stays unchanged.
 fn prune_any(
     any: &mut DynamicMessage,
     holds: &dyn Fn(&str) -> bool,
@@ -96,30 +95,30 @@ fn prune_any(
         .map_err(|source| CanonicalError::Malformed { type_url, source })?;
 
     prune_message(&mut message, holds, depth + 1)?;
-    let body = canonical::encode(&message)?;
-    any.set_field_by_name("value", Value::Bytes(body.into()));
+    let pruned_body = canonical::encode(&message)?;
+    any.set_field_by_name("value", Value::Bytes(pruned_body.into()));
     Ok(())
 }
 
-/// Removes the condition on a message, and its metadata if that is empty
-/// without the condition.
+/// Removes the condition on a message. Removes the message's metadata too if it
+/// is then empty.
 fn remove_condition(message: &mut DynamicMessage) {
     if !has_metadata(message) {
         return;
     }
-    let metadata = message.get_field_by_name_mut(METADATA);
-    let Some(metadata) = metadata.and_then(Value::as_message_mut) else {
+    let field = message.get_field_by_name_mut(METADATA);
+    let Some(metadata) = field.and_then(Value::as_message_mut) else {
         return;
     };
-    let namespace_removed = remove_from_metadata(metadata) == Some(true);
-    if namespace_removed && is_empty(metadata) {
+    let removed_namespace = remove_from_metadata(metadata) == Some(true);
+    if removed_namespace && is_empty(metadata) {
         message.clear_field_by_name(METADATA);
     }
 }
 
-/// Removes the condition from metadata, and this server's namespace if that is
-/// empty without it. Returns whether the namespace was removed; `None` if there
-/// is no such namespace.
+/// Removes the condition from metadata. Removes this server's namespace too if
+/// it is then empty, and returns whether it was. Returns `None` if the metadata
+/// does not have the namespace.
 fn remove_from_metadata(metadata: &mut DynamicMessage) -> Option<bool> {
     let namespace = MapKey::String(NAMESPACE.to_owned());
     let namespaces = metadata.get_field_by_name_mut(FILTER_METADATA)?;
@@ -127,8 +126,8 @@ fn remove_from_metadata(metadata: &mut DynamicMessage) -> Option<bool> {
     let annotations = namespaces.get_mut(&namespace)?.as_message_mut()?;
     let annotations = annotations.get_field_by_name_mut("fields")?.as_map_mut()?;
 
-    let removed = annotations.remove(&MapKey::String(WHEN.to_owned()));
-    if removed.is_none() || !annotations.is_empty() {
+    let condition = annotations.remove(&MapKey::String(WHEN.to_owned()));
+    if condition.is_none() || !annotations.is_empty() {
         return Some(false);
     }
     namespaces.remove(&namespace);

@@ -116,8 +116,8 @@ const METADATA: &str = "metadata";
 /// The field of the metadata that has the annotations, by namespace.
 const FILTER_METADATA: &str = "filter_metadata";
 
-/// Returns whether metadata of Envoy's type is set in a message. Some messages
-/// have a field of that name and another type.
+/// Returns whether a message has metadata of Envoy's type. Some messages have a
+/// field of the same name and another type.
 fn has_metadata(message: &DynamicMessage) -> bool {
     let Some(field) = message.descriptor().get_field_by_name(METADATA) else {
         return false;
@@ -134,9 +134,9 @@ pub(crate) fn has_condition(part: &DynamicMessage) -> bool {
     annotations.iter().any(|(key, _)| key == WHEN)
 }
 
-/// Reads the annotations of a message for this server, each a key and its
-/// value, in the order of their keys. `None` if the message has no metadata for
-/// this server.
+/// Returns the annotations of a message for this server, each a key and its
+/// value, in the order of their keys. Returns `None` if the message has no
+/// metadata for this server.
 fn annotations(message: &DynamicMessage) -> Option<Vec<(String, Value)>> {
     if !has_metadata(message) {
         return None;
@@ -144,8 +144,8 @@ fn annotations(message: &DynamicMessage) -> Option<Vec<(String, Value)>> {
 
     let metadata = message.get_field_by_name(METADATA)?;
     let namespaces = metadata.as_message()?.get_field_by_name(FILTER_METADATA)?;
-    let namespace = MapKey::String(NAMESPACE.to_owned());
-    let namespace = namespaces.as_map()?.get(&namespace)?;
+    let namespace_key = MapKey::String(NAMESPACE.to_owned());
+    let namespace = namespaces.as_map()?.get(&namespace_key)?;
     let fields = namespace.as_message()?.get_field_by_name("fields")?;
 
     let pairs = fields.as_map()?.iter();
@@ -155,13 +155,13 @@ fn annotations(message: &DynamicMessage) -> Option<Vec<(String, Value)>> {
     Some(annotations)
 }
 
-/// Returns the text in a `google.protobuf.Value`; `None` if that holds
-/// something else.
-fn text(value: &Value) -> Option<String> {
-    let value = value.as_message()?;
-    let field = value.descriptor().get_field_by_name("string_value")?;
-    if !value.has_field(&field) || field.kind() != Kind::String {
+/// Returns the text of a `google.protobuf.Value`. Returns `None` if the value
+/// is not a text.
+fn string_value(value: &Value) -> Option<String> {
+    let message = value.as_message()?;
+    let field = message.descriptor().get_field_by_name("string_value")?;
+    if !message.has_field(&field) || field.kind() != Kind::String {
         return None;
     }
-    value.get_field(&field).as_str().map(str::to_owned)
+    message.get_field(&field).as_str().map(str::to_owned)
 }

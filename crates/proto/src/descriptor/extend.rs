@@ -76,34 +76,41 @@ pub fn extend(files: &[DescriptorFile]) -> Result<(), ExtendError> {
     if files.is_empty() {
         return Ok(());
     }
-    let pool = extended(files)?;
+    let pool = build_extended_pool(files)?;
     POOL.set(pool).map_err(|_| ExtendError::TooLate)
 }
 
-/// Makes a pool of the built-in types and those of files.
-pub(super) fn extended(files: &[DescriptorFile]) -> Result<DescriptorPool, ExtendError> {
+/// Makes a pool of the built-in types and those of the files.
+///
+/// # Errors
+/// A file is not a set of descriptors, contradicts a known type, or refers to a
+/// type that is missing.
+pub(super) fn build_extended_pool(files: &[DescriptorFile]) -> Result<DescriptorPool, ExtendError> {
     let mut pool = built_in();
     for DescriptorFile { name, bytes } in files {
-        let file = || name.clone();
+        let file_name = || name.clone();
         let set = FileDescriptorSet::decode(bytes.clone());
         let set = set.map_err(|error| ExtendError::NotASet {
-            file: file(),
+            file: file_name(),
             reason: error.to_string(),
         })?;
+
         if set.file.is_empty() {
-            let (file, reason) = (file(), "it is empty".to_owned());
+            let (file, reason) = (file_name(), "it is empty".to_owned());
             return Err(ExtendError::NotASet { file, reason });
         }
-        if let Some((name, difference)) = find_contradiction(&pool, &set) {
+
+        if let Some((type_name, difference)) = find_contradiction(&pool, &set) {
             return Err(ExtendError::Contradiction {
-                file: file(),
-                name,
+                file: file_name(),
+                name: type_name,
                 difference,
             });
         }
+
         pool.decode_file_descriptor_set(bytes.clone())
             .map_err(|error| ExtendError::Unresolved {
-                file: file(),
+                file: file_name(),
                 reason: error.to_string(),
             })?;
     }
@@ -113,19 +120,21 @@ pub(super) fn extended(files: &[DescriptorFile]) -> Result<DescriptorPool, Exten
 /// A difference, with the name of the type that has it.
 type Difference = (String, String);
 
-/// Finds a type of a set that the pool knows otherwise.
+/// Finds a type of the set that has another definition in the pool. Returns its
+/// name and the difference; `None` if the pool agrees.
 fn find_contradiction(pool: &DescriptorPool, set: &FileDescriptorSet) -> Option<Difference> {
     set.file.iter().find_map(|file| {
         let package = file.package();
-        let in_messages = file.message_type.iter();
-        let in_messages = in_messages.map(|message| compare_message(pool, package, message));
-        let in_enums = file.enum_type.iter();
-        let in_enums = in_enums.map(|enum_proto| compare_enum(pool, package, enum_proto));
-        in_messages.chain(in_enums).flatten().next()
+        let messages = file.message_type.iter();
+        let message_differences = messages.map(|message| compare_message(pool, package, message));
+        let enums = file.enum_type.iter();
+        let enum_differences = enums.map(|enum_proto| compare_enum(pool, package, enum_proto));
+        message_differences.chain(enum_differences).flatten().next()
     })
 }
 
-/// Compares a message, and all that are declared in it, with those of the pool.
+/// Compares a message, and the types declared inside it, with those of the
+/// pool. Returns the first difference.
 fn compare_message(
     pool: &DescriptorPool,
     scope: &str,
@@ -133,23 +142,24 @@ fn compare_message(
 ) -> Option<Difference> {
     let name = join(scope, message.name());
     let existing = pool.get_message_by_name(&name);
-    let differs = |existing| {
+    let first_difference = |existing| {
         let mut fields = message.field.iter();
         fields.find_map(|field| compare_field(&existing, field))
     };
-    if let Some(difference) = existing.and_then(differs) {
+    if let Some(difference) = existing.and_then(first_difference) {
         return Some((name, difference));
     }
-    let in_messages = message.nested_type.iter();
-    let in_messages = in_messages.map(|inner| compare_message(pool, &name, inner));
-    let in_enums = message.enum_type.iter();
-    let in_enums = in_enums.map(|enum_proto| compare_enum(pool, &name, enum_proto));
-    in_messages.chain(in_enums).flatten().next()
+
+    let messages = message.nested_type.iter();
+    let message_differences = messages.map(|inner| compare_message(pool, &name, inner));
+    let enums = message.enum_type.iter();
+    let enum_differences = enums.map(|enum_proto| compare_enum(pool, &name, enum_proto));
+    message_differences.chain(enum_differences).flatten().next()
 }
 
 /// Compares a field with that of the same number, or else of the same name, of
-/// a known message. One that is not known is no difference: the set may be made
-/// from another version of the same API.
+/// a known message. Returns `None` if they are equal, or the message has no
+/// such field: the set may be from another version of the API.
 fn compare_field(message: &MessageDescriptor, field: &FieldDescriptorProto) -> Option<String> {
     let by_number = u32::try_from(field.number()).ok();
     let by_number = by_number.and_then(|number| message.get_field(number));
@@ -175,7 +185,7 @@ fn compare_field(message: &MessageDescriptor, field: &FieldDescriptorProto) -> O
     })
 }
 
-/// Writes a field, such as `string name = 1`.
+/// Formats a field, such as `string name = 1`.
 fn show_field(field: &FieldDescriptorProto) -> String {
     let type_name = match field.r#type() {
         Type::Message | Type::Enum => field.type_name().trim_start_matches('.').to_owned(),
@@ -184,18 +194,15 @@ fn show_field(field: &FieldDescriptorProto) -> String {
             name.to_ascii_lowercase()
         }
     };
-    let repeated = match field.label() {
+    let label = match field.label() {
         Label::Repeated => "repeated ",
         _ => "",
     };
-    format!(
-        "`{repeated}{type_name} {} = {}`",
-        field.name(),
-        field.number()
-    )
+    format!("`{label}{type_name} {} = {}`", field.name(), field.number())
 }
 
-/// Compares the values of an enum with those of the pool.
+/// Compares the values of an enum with those of the pool. Returns the first
+/// difference.
 fn compare_enum(
     pool: &DescriptorPool,
     scope: &str,

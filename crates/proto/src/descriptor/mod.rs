@@ -56,7 +56,7 @@ pub fn message(type_url: &str) -> Option<MessageDescriptor> {
     pool().get_message_by_name(full_name(type_url))
 }
 
-/// Returns whether some message has a field of this name, in the spelling of
+/// Returns whether any message has a field of this name, in the spelling of
 /// YAML or of JSON.
 #[must_use]
 pub fn is_field_name(name: &str) -> bool {

@@ -19,24 +19,25 @@ pub struct Field {
 }
 
 impl Field {
-    /// Encodes a resource as an entry of a delta response; the bytes of its
-    /// body are shared. A resource without a body is a heartbeat (S59).
+    /// Encodes a resource as an entry of a delta response. The entry shares the
+    /// bytes of the body. A resource without a body is a heartbeat (S59).
     #[must_use]
     pub fn delta(resource: &Resource) -> Self {
-        let mut rest = resource.clone();
-        let any = rest.resource.take();
+        let mut without_body = resource.clone();
+        let any = without_body.resource.take();
 
         let (any_head, body) = any.as_ref().map(encode_any).unwrap_or_default();
+
         let any_len = any_head.len() + body.len();
         let body_field_len = match any {
             Some(_) => delimited_len(resource::BODY, any_len),
             None => 0,
         };
 
-        // Fields may come in any order: the body is last, so that it is one
-        // piece.
-        let mut head = begin_entry(rest.encoded_len() + body_field_len, body.len());
-        rest.encode_raw(&mut head);
+        // Protobuf fields may be in any order. The body comes last, so that it
+        // is one shared piece.
+        let mut head = begin_entry(without_body.encoded_len() + body_field_len, body.len());
+        without_body.encode_raw(&mut head);
         if any.is_some() {
             put_delimiter(&mut head, resource::BODY, any_len);
             head.put_slice(&any_head);
@@ -65,8 +66,8 @@ impl Field {
         })
     }
 
-    /// Joins entries into one piece, for a set that many streams get whole.
-    /// Their bodies are copied, once for all of those streams.
+    /// Joins entries into one piece, for a set that many streams get whole. The
+    /// bodies are copied, but only once for all streams.
     #[must_use]
     pub fn segment<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Self {
         let mut bytes = BytesMut::new();
@@ -118,7 +119,7 @@ fn begin_entry(entry_len: usize, body_len: usize) -> BytesMut {
 }
 
 /// Encodes an `Any` in two parts: the bytes before its value, and the value,
-/// which is shared. An empty field is left out, as everywhere in proto3.
+/// which is shared. An empty field is left out, by the rules of proto3.
 fn encode_any(any: &Any) -> (BytesMut, Bytes) {
     let Any { type_url, value } = any;
     let type_url_len = text_field_len(any::TYPE_URL, type_url);

@@ -98,8 +98,8 @@ impl<'a> Head<'a> {
         ]
     }
 
-    /// Returns the number of bytes that [`put`](Self::put) writes. The number
-    /// of the field `control_plane` differs between SotW and delta.
+    /// Returns the number of bytes that [`put`](Self::put) writes. The field
+    /// number of `control_plane` differs between SotW and delta.
     fn encoded_len(&self, control_plane_number: u32) -> usize {
         let texts = self.texts().into_iter();
         let text_lens = texts.map(|(number, text)| text_field_len(number, text));
@@ -113,15 +113,16 @@ impl<'a> Head<'a> {
     }
 
     /// Writes the fields of the head that are not empty. The identifier is
-    /// inside of `control_plane`, whose number differs between SotW and delta.
-    fn put(&self, control_plane_number: u32, buf: &mut Vec<u8>) {
+    /// inside `control_plane`, whose field number differs between SotW and
+    /// delta.
+    fn put(&self, control_plane_number: u32, output: &mut Vec<u8>) {
         for (number, text) in self.texts() {
-            put_text_field(buf, number, text);
+            put_text_field(output, number, text);
         }
         if !self.identifier.is_empty() {
             let len = text_field_len(control_plane::IDENTIFIER, self.identifier);
-            put_delimiter(buf, control_plane_number, len);
-            put_text_field(buf, control_plane::IDENTIFIER, self.identifier);
+            put_delimiter(output, control_plane_number, len);
+            put_text_field(output, control_plane::IDENTIFIER, self.identifier);
         }
     }
 }
@@ -132,29 +133,33 @@ fn is_small(piece: &Bytes) -> bool {
 }
 
 /// Encodes a response: the gRPC prefix, the head, the rest, and the pieces, in
-/// this order. All copied bytes go into one buffer of just the right size,
-/// because every response of every stream is encoded here.
-fn encode<'a>(
+/// this order. All copied bytes go into one buffer of exact size, since every
+/// response of every stream is encoded here.
+fn encode_frames<'a>(
     head: Head<'_>,
     control_plane_number: u32,
-    rest: Option<&impl Message>,
+    other_fields: Option<&impl Message>,
     pieces: impl Iterator<Item = &'a Bytes> + Clone,
 ) -> Frames {
-    let rest_len = rest.map_or(0, Message::encoded_len);
-    let own_len = head.encoded_len(control_plane_number) + rest_len;
+    let rest_len = other_fields.map_or(0, Message::encoded_len);
+    let head_len = head.encoded_len(control_plane_number) + rest_len;
     let small_pieces = pieces.clone().filter(|piece| is_small(piece));
-    let copied_len = own_len + small_pieces.map(Bytes::len).sum::<usize>();
-    let len = own_len + pieces.clone().map(Bytes::len).sum::<usize>();
+    let copied_len = head_len + small_pieces.map(Bytes::len).sum::<usize>();
+    let len = head_len + pieces.clone().map(Bytes::len).sum::<usize>();
 
     let mut buf = Vec::with_capacity(PREFIX + copied_len);
     put_prefix(&mut buf, len);
     head.put(control_plane_number, &mut buf);
-    if let Some(rest) = rest {
-        rest.encode_raw(&mut buf);
+    if let Some(other_fields) = other_fields {
+        other_fields.encode_raw(&mut buf);
     }
 
-    let (first, rest) = splice(buf, pieces);
-    Frames { first, rest, len }
+    let (first, later_frames) = splice(buf, pieces);
+    Frames {
+        first,
+        rest: later_frames,
+        len,
+    }
 }
 
 /// Writes gRPC's prefix of a message that has `len` bytes and is not
@@ -165,9 +170,9 @@ fn put_prefix(buf: &mut Vec<u8>, len: usize) {
     buf.put_u32(u32::try_from(len).unwrap_or(u32::MAX));
 }
 
-/// Appends pieces to the beginning of a message: small ones are copied into its
-/// buffer, and a large one becomes a frame between two parts of the buffer.
-/// Returns the first frame and the others; most messages have no other.
+/// Appends pieces to the beginning of a message. Small pieces are copied into
+/// its buffer; a large piece becomes a frame between two parts of the buffer.
+/// Returns the first frame and the others; most messages have only one.
 fn splice<'a>(mut buf: Vec<u8>, pieces: impl Iterator<Item = &'a Bytes>) -> (Bytes, Vec<Bytes>) {
     // Each large piece, and the end of the part of the buffer before it.
     let mut large = Vec::new();
@@ -199,9 +204,9 @@ fn splice<'a>(mut buf: Vec<u8>, pieces: impl Iterator<Item = &'a Bytes>) -> (Byt
 
 /// Encodes a SotW response as frames that share the bytes of `pieces`.
 ///
-/// `rest` holds the fields that are neither in `head` nor in `pieces`, which is
-/// `resource_errors`; most responses have none. The others must be empty in it:
-/// it is encoded as it is, so a text would be in the response twice.
+/// `rest` has the field that is neither in `head` nor in `pieces`, which is
+/// `resource_errors`; most responses have none. Its other fields must be empty:
+/// `rest` is encoded unchanged, so they would be in the response twice.
 #[must_use]
 pub fn encode_sotw<'a>(
     head: Head<'_>,
@@ -209,15 +214,15 @@ pub fn encode_sotw<'a>(
     pieces: impl IntoIterator<Item = &'a Bytes, IntoIter: Clone>,
 ) -> Frames {
     let control_plane_number = sotw_response::CONTROL_PLANE;
-    encode(head, control_plane_number, rest, pieces.into_iter())
+    encode_frames(head, control_plane_number, rest, pieces.into_iter())
 }
 
 /// Encodes a delta response as frames that share the bytes of `pieces`.
 ///
-/// `rest` holds the fields that are neither in `head` nor in `pieces`:
+/// `rest` has the fields that are neither in `head` nor in `pieces`:
 /// `removed_resources`, `removed_resource_names` and `resource_errors`; most
-/// responses have none. The others must be empty in it: it is encoded as it is,
-/// so a text would be in the response twice.
+/// responses have none. Its other fields must be empty: `rest` is encoded
+/// unchanged, so they would be in the response twice.
 ///
 /// ```
 /// use trunkline_proto::discovery::{
@@ -242,13 +247,13 @@ pub fn encode_delta<'a>(
     pieces: impl IntoIterator<Item = &'a Bytes, IntoIter: Clone>,
 ) -> Frames {
     let control_plane_number = delta_response::CONTROL_PLANE;
-    encode(head, control_plane_number, rest, pieces.into_iter())
+    encode_frames(head, control_plane_number, rest, pieces.into_iter())
 }
 
 /// Cuts a list of fields, given by their lengths, into runs of at most `max`
-/// bytes (S44, S80). Returns the indices of each run. A field that is larger
-/// than `max` alone gets a run of its own, which is then longer than `max`: it
-/// cannot be cut, and the sender sees it by [`Field::len`](super::Field::len).
+/// bytes (S44, S80), and returns the indices of each run. A field larger than
+/// `max` gets a run of its own, since a field cannot be cut; the sender
+/// recognises it by [`Field::len`](super::Field::len).
 #[must_use]
 pub fn batches(lens: impl IntoIterator<Item = usize>, max: usize) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();

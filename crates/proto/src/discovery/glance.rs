@@ -47,10 +47,10 @@ pub fn name_of(body: &[u8]) -> Option<&str> {
     Some(name).filter(|name| !name.is_empty())
 }
 
-/// Takes the entries of `initial_resource_versions` out of an encoded delta
-/// request: `each` is called with the bytes of every entry, in order, and the
-/// request without them is returned. `None` if the bytes are no message; `each`
-/// may have been called before that was found.
+/// Removes the entries of `initial_resource_versions` from an encoded delta
+/// request. Calls `each` with the bytes of every entry, in order, and returns
+/// the request without them. Returns `None` if the bytes are not a message;
+/// `each` may have been called before.
 ///
 /// A client that reconnects lists its whole cache, and the caches of a fleet
 /// are equal: the entries need not be decoded to be recognised.
@@ -106,8 +106,8 @@ impl<'a> Glance<'a> {
         Self::read_head(bytes, false)
     }
 
-    /// Reads type, nonce and version, which have the same numbers in both
-    /// responses. A text that is missing or no UTF-8 is empty.
+    /// Reads type, nonce and version, which have the same field numbers in both
+    /// responses. A text that is missing or not UTF-8 is empty.
     fn read_head(bytes: &'a [u8], delta: bool) -> Self {
         let mut glance = Self {
             bytes,
@@ -128,8 +128,8 @@ impl<'a> Glance<'a> {
         glance
     }
 
-    /// Reads the resources of the response one by one, in order. A malformed
-    /// field ends the list.
+    /// Reads the resources of the response one by one, in order. The list ends
+    /// at a malformed field.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'a>> + use<'a> {
         let delta = self.delta;
         let resources = fields(self.bytes).filter(|(number, _)| *number == response::RESOURCES);
@@ -199,12 +199,13 @@ impl<'a> Answer<'a> {
         Self::read(bytes, &SOTW_ACK)
     }
 
-    /// Reads a request that has no fields but those of an ACK, and both a type
-    /// and a nonce. `None` for any other: one with more fields subscribes or
-    /// NACKs, and one without a nonce is the first for its type.
+    /// Reads a request that has only the fields of an ACK, a type and a nonce
+    /// among them. Returns `None` for other requests: more fields mean a
+    /// subscription or a NACK, and without a nonce it is the first request of
+    /// its type.
     fn read(mut bytes: &'a [u8], fields: &AckFields) -> Option<Self> {
         let text = |value| std::str::from_utf8(value).ok();
-        let mut answer = Self {
+        let mut ack = Self {
             node: None,
             type_url: "",
             nonce: "",
@@ -214,21 +215,21 @@ impl<'a> Answer<'a> {
         while !bytes.is_empty() {
             let (number, value) = scan::take_field(&mut bytes)?;
             match number {
-                _ if number == fields.node => answer.node = Some(value?),
-                _ if number == fields.type_url => answer.type_url = text(value?)?,
-                _ if number == fields.nonce => answer.nonce = text(value?)?,
-                _ if Some(number) == fields.version => answer.version = text(value?)?,
+                _ if number == fields.node => ack.node = Some(value?),
+                _ if number == fields.type_url => ack.type_url = text(value?)?,
+                _ if number == fields.nonce => ack.nonce = text(value?)?,
+                _ if Some(number) == fields.version => ack.version = text(value?)?,
                 _ => return None,
             }
         }
 
-        let is_ack = !answer.type_url.is_empty() && !answer.nonce.is_empty();
-        is_ack.then_some(answer)
+        let is_ack = !ack.type_url.is_empty() && !ack.nonce.is_empty();
+        is_ack.then_some(ack)
     }
 }
 
-/// Reads an entry of a SotW response: a body, or a wrapper around one, which is
-/// how SotW carries a TTL (S58).
+/// Reads an entry of a SotW response: a body, or the wrapper by which SotW
+/// transports a TTL (S58).
 fn read_sotw_entry(any: &[u8]) -> Entry<'_> {
     let (type_url, body) = any_parts(any);
     if type_url == Resource::TYPE_URL {
@@ -241,8 +242,8 @@ fn read_sotw_entry(any: &[u8]) -> Entry<'_> {
     }
 }
 
-/// Reads a `Resource`: an entry of a delta response, or a wrapper in SotW. If
-/// it has no name, the name in its body counts.
+/// Reads a `Resource`, which is an entry of a delta response or a wrapper in
+/// SotW. A resource without a name has that of its body.
 fn read_resource_entry(bytes: &[u8]) -> Entry<'_> {
     let mut entry = Entry::default();
     for (number, value) in fields(bytes) {
@@ -259,7 +260,7 @@ fn read_resource_entry(bytes: &[u8]) -> Entry<'_> {
     entry
 }
 
-/// Reads the type and the value of an encoded `Any`; one that is missing is
+/// Returns the type and the value of an encoded `Any`. A missing field is
 /// empty.
 fn any_parts(bytes: &[u8]) -> (&str, &[u8]) {
     let mut type_url = "";

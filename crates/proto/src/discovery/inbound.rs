@@ -118,11 +118,12 @@ pub(crate) trait Bounded: prost::Message + Default {
 }
 
 impl<M: Bounded> Inbound for M {
-    /// Scans the bytes, decodes them, and then refuses names one by one: the
-    /// scan allocates nothing, so that a limit is met before memory is used.
+    /// Scans the bytes, decodes them, and then refuses long names one by one.
+    /// The scan allocates nothing, so a message beyond the limits costs no
+    /// memory.
     fn decode_checked(raw: Bytes, limits: &Limits) -> Result<Checked<Self>, DecodeError> {
         let shape = M::SHAPE;
-        scan::check(shape, &raw, limits.message_bytes, limits)?;
+        scan::check_message(shape, &raw, limits.message_bytes, limits)?;
 
         let mut message = M::decode(raw).map_err(|source| DecodeError::Malformed {
             message: shape.name,
@@ -135,6 +136,7 @@ impl<M: Bounded> Inbound for M {
         };
         message.enforce(&mut names);
         let refused = names.refused;
+
         Ok(Checked { message, refused })
     }
 }
@@ -149,7 +151,7 @@ pub(crate) struct NameLimit<'a> {
 }
 
 impl NameLimit<'_> {
-    /// Takes the items whose name is too long out of a list, and records a
+    /// Removes the items whose name is too long from a list, and records a
     /// refusal for each. `field` is the name of the list.
     fn refuse_long_names<T>(
         &mut self,
@@ -157,28 +159,28 @@ impl NameLimit<'_> {
         list: &mut Vec<T>,
         name: impl Fn(&T) -> &str,
     ) {
-        list.retain(|item| self.accepts(field, name(item)));
+        list.retain(|item| self.accept_name(field, name(item)));
     }
 
-    /// Returns whether a name is short enough, and records a refusal if not.
-    fn accepts(&mut self, field: &'static str, name: &str) -> bool {
+    /// Returns whether a name is short enough. Records a refusal if it is not.
+    fn accept_name(&mut self, field: &'static str, name: &str) -> bool {
         let (len, max) = (name.len(), self.limits.name_bytes);
         if len <= max {
             return true;
         }
-        let start = name.chars().take(QUOTED).collect();
+        let beginning = name.chars().take(QUOTED).collect();
         self.refused.push(Refusal {
             field,
-            start,
+            start: beginning,
             len,
             max,
         });
         false
     }
 
-    /// Shortens the text of an error, if there is one, to its limit, at the end
-    /// of a character. The text is for people (S64), so the part that fits
-    /// serves them.
+    /// Shortens the text of an error to its limit, at a character boundary.
+    /// Only people read the text (S64), so a part of it is enough. Does nothing
+    /// without an error.
     pub(crate) fn shorten_error(&self, status: Option<&mut Status>) {
         let Some(status) = status else { return };
         let text = &mut status.message;
@@ -198,7 +200,7 @@ impl Bounded for DiscoveryRequest {
     fn enforce(&mut self, names: &mut NameLimit<'_>) {
         names.refuse_long_names("resource_names", &mut self.resource_names, |name| name);
         let locators = &mut self.resource_locators;
-        names.refuse_long_names("resource_locators", locators, |l| &l.name);
+        names.refuse_long_names("resource_locators", locators, |locator| &locator.name);
         names.shorten_error(self.error_detail.as_mut());
     }
 }
@@ -221,12 +223,18 @@ impl Bounded for DeltaDiscoveryRequest {
         names.refuse_long_names("resource_names_unsubscribe", unsubscribe, |name| name);
 
         let subscribe = &mut self.resource_locators_subscribe;
-        names.refuse_long_names("resource_locators_subscribe", subscribe, |l| &l.name);
+        names.refuse_long_names("resource_locators_subscribe", subscribe, |locator| {
+            &locator.name
+        });
         let unsubscribe = &mut self.resource_locators_unsubscribe;
-        names.refuse_long_names("resource_locators_unsubscribe", unsubscribe, |l| &l.name);
+        names.refuse_long_names("resource_locators_unsubscribe", unsubscribe, |locator| {
+            &locator.name
+        });
 
         let versions = &mut self.initial_resource_versions;
-        names.refuse_long_names("initial_resource_versions", versions, |v| &v.name);
+        names.refuse_long_names("initial_resource_versions", versions, |version| {
+            &version.name
+        });
         names.shorten_error(self.error_detail.as_mut());
     }
 }

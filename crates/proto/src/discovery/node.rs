@@ -139,7 +139,7 @@ impl Node {
     /// # Errors
     /// The bytes are no protobuf message, or pass one of `limits`.
     pub fn parse(raw: &Bytes, limits: &Limits) -> Result<Self, DecodeError> {
-        scan::check(&NODE, raw, limits.node_bytes, limits)?;
+        scan::check_message(&NODE, raw, limits.node_bytes, limits)?;
         Node::decode(raw.clone()).map_err(|source| DecodeError::Malformed {
             message: NODE.name,
             source,

@@ -69,22 +69,23 @@ pub(crate) static ENTRY: Shape = Shape {
     ],
 };
 
-/// Checks the limits of a whole message before it is decoded: its length, which
-/// may be `max` bytes, and the fields in it.
+/// Checks the limits of a message before it is decoded: its length, at most
+/// `max` bytes, and the fields in it.
 ///
 /// # Errors
-/// The first limit that is passed, or the first malformed field.
-pub(crate) fn check(
+/// The message passes a limit, or has a malformed field. The error is the first
+/// of these.
+pub(crate) fn check_message(
     shape: &'static Shape,
     bytes: &[u8],
     max: usize,
     limits: &Limits,
 ) -> Result<(), DecodeError> {
-    let len = bytes.len();
-    if len > max {
+    let byte_count = bytes.len();
+    if byte_count > max {
         return Err(DecodeError::MessageTooLong {
             message: shape.name,
-            len,
+            len: byte_count,
             max,
         });
     }
@@ -105,9 +106,9 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// Scans the fields of one message; those that are not in the shape are
-    /// passed over. Recursion is bounded by the shapes: only constraints nest
-    /// in themselves, and `depth` counts those.
+    /// Scans the fields of one message. Skips fields that are not in the shape.
+    /// Only constraints contain themselves, and `depth` counts those, so the
+    /// recursion is bounded.
     fn scan_message(
         &mut self,
         shape: &'static Shape,
@@ -119,9 +120,9 @@ impl Scan<'_> {
                 message: shape.name,
             })?;
 
-            // A field of another wire type than expected is the decoder's to refuse.
+            // The decoder refuses a field of the wrong wire type.
             let Some(value) = value else { continue };
-            let Some(entry) = shape.fields.iter().find(|e| e.number == number) else {
+            let Some(entry) = shape.fields.iter().find(|entry| entry.number == number) else {
                 continue;
             };
             self.scan_entry(shape, entry, value, depth)?;
@@ -129,8 +130,11 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Counts one field that is in the shape, checks the length of a text, and
-    /// scans the fields of a nested message.
+    /// Counts one field of the shape. Checks the length of a text, and scans
+    /// the fields of a nested message.
+    ///
+    /// # Errors
+    /// A limit is passed, or a nested field is malformed.
     fn scan_entry(
         &mut self,
         shape: &'static Shape,
@@ -181,12 +185,12 @@ const FIXED_64: u64 = 1;
 const DELIMITED: u64 = 2;
 const FIXED_32: u64 = 5;
 
-/// Takes the first field off the bytes, which must not be empty: its number,
-/// and its value if it is length-delimited. `None` if the bytes end inside of
-/// it, or if it has no valid key.
+/// Removes the first field from the bytes, which must not be empty. Returns its
+/// number, and its value if it is length-delimited. Returns `None` if the bytes
+/// end inside the field, or its key is invalid.
 pub(crate) fn take_field<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Option<&'a [u8]>)> {
     let key = take_varint(bytes)?;
-    let number = u32::try_from(key >> 3).ok().filter(|n| *n > 0)?;
+    let number = u32::try_from(key >> 3).ok().filter(|number| *number > 0)?;
 
     match key & WIRE_TYPE {
         VARINT => take_varint(bytes).map(|_| (number, None)),
@@ -196,7 +200,8 @@ pub(crate) fn take_field<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Option<&'a [u
             take_bytes(bytes, len).map(|value| (number, Some(value)))
         }
         FIXED_32 => take_bytes(bytes, 4).map(|_| (number, None)),
-        // Groups: no message here has one, and no known client sends one.
+        // Groups are refused: no message here has one, and no known client sends
+        // one.
         _ => None,
     }
 }
@@ -208,8 +213,8 @@ fn take_bytes<'a>(bytes: &mut &'a [u8], len: usize) -> Option<&'a [u8]> {
     Some(head)
 }
 
-/// Takes a varint off. `None` if it does not end within ten bytes. Bits beyond
-/// the 64th are dropped here: the decoder refuses them.
+/// Removes a varint from the bytes. Returns `None` if the varint has more than
+/// ten bytes. Ignores bits beyond the 64th, since the decoder refuses them.
 fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {

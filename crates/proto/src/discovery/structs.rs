@@ -53,10 +53,10 @@ pub fn values_at<P: AsRef<[String]>>(raw: &Bytes, paths: &[P]) -> Vec<Option<Str
     values
 }
 
-/// Reads the values at `paths` in an encoded `Struct` into `found`, which has a
-/// place for each path. All paths agree in their first `depth` keys, which lead
-/// to this `Struct`, and have at least one key more. A malformed entry is
-/// passed over; a malformed field ends the reading.
+/// Reads the values at `paths` in an encoded `Struct` into `values`, which has
+/// a place for each path. The first `depth` keys lead to this `Struct` and are
+/// the same in all paths; each path has at least one key more. A malformed
+/// entry is skipped; a malformed field ends the reading.
 fn read_struct<P: AsRef<[String]>>(
     raw: &Bytes,
     paths: &[P],
@@ -65,7 +65,7 @@ fn read_struct<P: AsRef<[String]>>(
 ) {
     let entries = fields(raw).filter(|(number, _)| *number == FIELDS);
     for (key, value) in entries.filter_map(|(_, entry)| entry_parts(entry)) {
-        // The paths are sorted, so those that lead through this key are a run.
+        // The paths are sorted, so those through this key are next to each other.
         let start = paths.partition_point(|path| key_of(path, depth) < key);
         let end = paths.partition_point(|path| key_of(path, depth) <= key);
         if start < end {
@@ -86,8 +86,8 @@ fn key_of<P: AsRef<[String]>>(path: &P, depth: usize) -> &[u8] {
     path.as_ref().get(depth).map_or(&[], String::as_bytes)
 }
 
-/// Reads the key and the encoded value of an entry; one that is missing is
-/// empty. `None` if the entry is malformed.
+/// Returns the key and the encoded value of an entry. A missing one is empty.
+/// Returns `None` if the entry is malformed.
 fn entry_parts(mut entry: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut key = &entry[..0];
     let mut value = &entry[..0];
@@ -101,9 +101,9 @@ fn entry_parts(mut entry: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((key, value))
 }
 
-/// Reads a value at which some paths end, and through which the others lead:
-/// all of them agree in their first `depth` keys. The results of an earlier
-/// entry with the same key are forgotten.
+/// Reads a value at which some paths end, and through which the others lead.
+/// The first `depth` keys of all paths are the same. Results of an earlier
+/// entry with the same key are overwritten.
 fn read_value<P: AsRef<[String]>>(
     value: Value,
     paths: &[P],
@@ -111,18 +111,23 @@ fn read_value<P: AsRef<[String]>>(
     values: &mut [Option<String>],
 ) {
     values.fill(None);
-    // Of sorted paths, those that end here come first.
-    let ending = paths.partition_point(|path| path.as_ref().len() == depth);
+    // In sorted order, the paths that end here are before the longer ones.
+    let ending_count = paths.partition_point(|path| path.as_ref().len() == depth);
     match value.kind {
         Some(Kind::Struct(inner)) => {
-            read_struct(&inner, &paths[ending..], depth, &mut values[ending..]);
+            read_struct(
+                &inner,
+                &paths[ending_count..],
+                depth,
+                &mut values[ending_count..],
+            );
         }
-        kind => values[..ending].fill(kind.and_then(scalar_text)),
+        kind => values[..ending_count].fill(kind.and_then(scalar_text)),
     }
 }
 
 /// Returns the text of a value that can be a parameter: a text, a boolean or a
-/// finite number. `None` for the others.
+/// finite number. Returns `None` for other values.
 fn scalar_text(kind: Kind) -> Option<String> {
     match kind {
         Kind::Text(text) => Some(text),

@@ -6,10 +6,11 @@ use prost_reflect::{DynamicMessage, MapKey, Value};
 use super::{BASE_SETS, FactsError, NAMESPACE};
 
 /// Reads the base sets in `metadata.filter_metadata["trunkline"].base_sets`,
-/// sorted, each once. A virtual host without that key is in no base set.
+/// sorted and without duplicates. A virtual host without the key is in no base
+/// set.
 ///
 /// # Errors
-/// The value is no list of texts, or one of them is empty.
+/// The value is not a list of texts, or one of the texts is empty.
 pub(super) fn read_base_sets(host: &DynamicMessage) -> Result<Vec<String>, FactsError> {
     let Some(value) = base_sets_value(host) else {
         return Ok(Vec::new());

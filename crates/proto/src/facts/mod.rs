@@ -117,16 +117,20 @@ impl From<CanonicalError> for FactsError {
 pub fn of(type_url: &str, body: &Bytes) -> Result<Facts, FactsError> {
     match descriptor::message(type_url) {
         None => Ok(Facts::default()),
-        Some(descriptor) => of_message(&references::decode(descriptor, type_url, body.clone())?),
+        Some(descriptor) => of_message(&references::decode_message(
+            descriptor,
+            type_url,
+            body.clone(),
+        )?),
     }
 }
 
-/// Reads the facts of a decoded resource, in its own fields and in all messages
-/// inside it.
+/// Reads the facts of a decoded resource, from its own fields and from all
+/// messages inside it.
 ///
 /// # Errors
-/// A body inside it is not of its type, a limit is exceeded, or the base sets
-/// of a virtual host are no list of names.
+/// A body inside the resource is not of its type, a limit is exceeded, or the
+/// base sets of a virtual host are not a list of names.
 pub fn of_message(message: &DynamicMessage) -> Result<Facts, FactsError> {
     let descriptor = message.descriptor();
     let references::Found {
@@ -162,8 +166,8 @@ fn ignores_port(route: &DynamicMessage) -> bool {
     field.and_then(|value| value.as_bool()).unwrap_or_default()
 }
 
-/// Encodes the `vhds` of a route configuration canonically; `None` if it is not
-/// set.
+/// Encodes the `vhds` of a route configuration canonically. Returns `None` if
+/// the field is not set.
 fn encode_vhds(route: &DynamicMessage) -> Result<Option<Vec<u8>>, FactsError> {
     if !route.has_field_by_name("vhds") {
         return Ok(None);
@@ -184,14 +188,14 @@ pub fn names_itself(type_url: &str) -> bool {
     message != full_name(types::VIRTUAL_HOST) && name_field(message).is_some()
 }
 
-/// Returns the name of the field that holds the name of a resource, by the full
-/// name of its message. `None` for a type without a name, and for one that xDS
-/// does not carry.
+/// Returns the field with the name of a resource, by the full name of its
+/// message. Returns `None` for a type without a name, and for one that xDS does
+/// not carry.
 pub(crate) fn name_field(message: &str) -> Option<&'static str> {
-    let is_of_message = |url: &&&str| full_name(url) == message;
-    let field = match *types::ALL.iter().find(is_of_message)? {
+    let has_full_name = |url: &&&str| full_name(url) == message;
+    let field = match *types::ALL.iter().find(has_full_name)? {
         types::CLUSTER_LOAD_ASSIGNMENT => "cluster_name",
-        // It has no name of its own: its name is in the collection.
+        // The collection has the name of an endpoint, not the endpoint itself.
         types::LB_ENDPOINT => return None,
         _ => "name",
     };

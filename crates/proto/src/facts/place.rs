@@ -24,9 +24,9 @@ const OTHERS: [&[&str]; 4] = [
     &["name"],
 ];
 
-/// Finds the first field of an encoded resource that refers to the resource
-/// `target`, a type URL and a name. `None` if there is no such field, or if the
-/// body cannot be decoded.
+/// Finds the first field of an encoded resource that refers to `target`, a type
+/// URL and a name. Returns `None` if there is no such field, or the body cannot
+/// be decoded.
 #[must_use]
 pub fn find_reference(type_url: &str, body: &Bytes, target: (&str, &str)) -> Option<Path> {
     let descriptor = descriptor::message(type_url)?;
@@ -35,7 +35,7 @@ pub fn find_reference(type_url: &str, body: &Bytes, target: (&str, &str)) -> Opt
         target,
         path: Path::default(),
     };
-    search.is_in_message(&message, 0).then_some(search.path)
+    search.search_message(&message, 0).then_some(search.path)
 }
 
 /// A search for a reference. When it has succeeded, the path leads to it.
@@ -45,53 +45,61 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Searches a message and the messages inside it; `depth` counts the
-    /// messages around it, through every `Any`.
-    fn is_in_message(&mut self, message: &DynamicMessage, depth: usize) -> bool {
+    /// Searches a message and the messages inside it. Returns whether the
+    /// reference was found; the path then leads to it. `depth` is the number of
+    /// enclosing messages, through every `Any`.
+    fn search_message(&mut self, message: &DynamicMessage, depth: usize) -> bool {
         if depth > MAX_DEPTH {
             return false;
         }
         if message.descriptor().full_name() == "google.protobuf.Any" {
-            // The fields of a body stand beside its type.
+            // In YAML and JSON, the fields of the body are beside its type, so the
+            // path has no step for the body.
             let inner = any_parts(message).and_then(|(url, body)| {
                 DynamicMessage::decode(descriptor::message(&url)?, body).ok()
             });
-            return inner.is_some_and(|inner| self.is_in_message(&inner, depth + 1));
+            return inner.is_some_and(|inner| self.search_message(&inner, depth + 1));
         }
 
-        if let Some(own_path) = self.own_path(message) {
+        if let Some(own_path) = self.find_in_own_fields(message) {
             self.path = self.path.join(&own_path);
             return true;
         }
         message.fields().any(|(field, value)| {
-            self.is_behind(Step::Field(field), |search| {
-                search.is_in_value(value, depth)
+            self.search_behind(Step::Field(field), |search| {
+                search.search_value(value, depth)
             })
         })
     }
 
     /// Searches a value: a message, the items of a list, or the values of a
     /// map.
-    fn is_in_value(&mut self, value: &Value, depth: usize) -> bool {
+    fn search_value(&mut self, value: &Value, depth: usize) -> bool {
         match value {
-            Value::Message(message) => self.is_in_message(message, depth + 1),
+            Value::Message(message) => self.search_message(message, depth + 1),
             Value::List(list) => list.iter().enumerate().any(|(index, item)| {
-                self.is_behind(Step::Index(index), |search| search.is_in_value(item, depth))
+                self.search_behind(Step::Index(index), |search| {
+                    search.search_value(item, depth)
+                })
             }),
             Value::Map(map) => {
-                let mut entries: Vec<_> = map.iter().map(|(k, v)| (key_text(k), v)).collect();
-                // A map has no order, and the place should be the same each time.
+                let mut entries: Vec<_> = map
+                    .iter()
+                    .map(|(key, value)| (key_text(key), value))
+                    .collect();
+                // The order of a hash map varies, but the place must always be the same.
                 entries.sort_by(|(a, _), (b, _)| a.cmp(b));
                 entries.into_iter().any(|(key, value)| {
-                    self.is_behind(Step::Key(key), |search| search.is_in_value(value, depth))
+                    self.search_behind(Step::Key(key), |search| search.search_value(value, depth))
                 })
             }
             _ => false,
         }
     }
 
-    /// Searches behind a step, which stays in the path if the search succeeds.
-    fn is_behind(&mut self, step: Step, search: impl FnOnce(&mut Self) -> bool) -> bool {
+    /// Adds a step to the path and calls `search`. Removes the step again if
+    /// the search finds nothing.
+    fn search_behind(&mut self, step: Step, search: impl FnOnce(&mut Self) -> bool) -> bool {
         self.path.push(step);
         let is_found = search(self);
         if !is_found {
@@ -100,8 +108,9 @@ impl Search<'_> {
         is_found
     }
 
-    /// Returns the path to a reference in a message's own fields.
-    fn own_path(&self, message: &DynamicMessage) -> Option<Path> {
+    /// Returns the path to a reference in the message's own fields. Returns
+    /// `None` if these do not have the reference.
+    fn find_in_own_fields(&self, message: &DynamicMessage) -> Option<Path> {
         let (type_url, name) = self.target;
         let descriptor = message.descriptor();
         let references = own_references(descriptor.full_name(), message);
@@ -110,34 +119,39 @@ impl Search<'_> {
             return None;
         }
 
-        let cluster = CLUSTERS.iter().find(|(m, _)| *m == descriptor.full_name());
-        let cluster = cluster.map(|(_, field)| [*field]);
-        let named = NAMED
+        let cluster_entry = CLUSTERS
+            .iter()
+            .find(|(message, _)| *message == descriptor.full_name());
+        let cluster_field = cluster_entry.map(|(_, field)| [*field]);
+        let named_reference = NAMED
             .iter()
             .find(|named| named.message == descriptor.full_name());
-        let named = named.map(|named| [named.name]);
-        let first = cluster.iter().chain(&named).map(|field| &field[..]);
-        let mut fields = first.chain(OTHERS);
+        let named_field = named_reference.map(|named| [named.name]);
+        let first_fields = cluster_field
+            .iter()
+            .chain(&named_field)
+            .map(|field| &field[..]);
+        let mut fields = first_fields.chain(OTHERS);
         fields.find_map(|fields| path_to(message, fields, name))
     }
 }
 
-/// Returns the path along these fields, if they lead to a text, or to a list
-/// with a text, that is `name`.
+/// Returns the path along these fields, if they lead to the text `name`, or to
+/// a list with this text. Returns `None` otherwise.
 fn path_to(message: &DynamicMessage, fields: &[&str], name: &str) -> Option<Path> {
     let descriptor = message.descriptor();
     let (field, parents) = fields.split_last()?;
-    let mut inner = message.clone();
+    let mut parent = message.clone();
     for field in parents {
-        let value = inner.get_field_by_name(field)?.into_owned();
-        inner = value.as_message()?.clone();
+        let value = parent.get_field_by_name(field)?.into_owned();
+        parent = value.as_message()?.clone();
     }
 
     let mut path = Path::of_fields(&descriptor, fields);
-    if text(&inner, field).as_deref() == Some(name) {
+    if text(&parent, field).as_deref() == Some(name) {
         return Some(path);
     }
-    let index = texts(&inner, field).iter().position(|text| text == name)?;
+    let index = texts(&parent, field).iter().position(|text| text == name)?;
     path.push(Step::Index(index));
     Some(path)
 }

@@ -111,12 +111,12 @@ pub(super) struct Found {
     pub(super) holds_keys: bool,
 }
 
-/// Finds the references of a message and of everything inside it, and the
-/// route configurations inside it that use VHDS.
+/// Finds the references of a message and of all messages inside it, and the
+/// inner route configurations that use VHDS.
 ///
 /// # Errors
-/// A body inside it is not of its type, messages nest too deep, or there are
-/// more than [`MAX_REFERENCES`].
+/// A body inside the message is not of its type, messages nest too deep, or
+/// there are more than [`MAX_REFERENCES`] references.
 pub(super) fn find(message: &DynamicMessage) -> Result<Found, FactsError> {
     let mut walk = Walk::default();
     walk.walk_message(message, 0)?;
@@ -128,8 +128,8 @@ pub(super) fn find(message: &DynamicMessage) -> Result<Found, FactsError> {
     })
 }
 
-/// Finds the references in a message's own fields. The message is given with
-/// its full name.
+/// Returns the references in a message's own fields. `name` is the full name of
+/// the message.
 pub(super) fn own_references(
     name: &str,
     message: &DynamicMessage,
@@ -163,8 +163,8 @@ const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
 const SCOPED_ROUTE: &str = "envoy.config.route.v3.ScopedRouteConfiguration";
 const SCOPED_RDS: &str = "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRds";
 
-/// Decodes a body as the message `of`. The error names its `type_url`.
-pub(super) fn decode(
+/// Decodes a body as the type `message`. The error names `type_url`.
+pub(super) fn decode_message(
     message: MessageDescriptor,
     type_url: &str,
     body: Bytes,
@@ -186,8 +186,8 @@ struct Walk {
 }
 
 impl Walk {
-    /// Adds the references of a message and of the messages inside it; `depth`
-    /// counts the messages around it, through every `Any`.
+    /// Adds the references of a message and of the messages inside it. `depth`
+    /// is the number of enclosing messages, through every `Any`.
     fn walk_message(&mut self, message: &DynamicMessage, depth: usize) -> Result<(), FactsError> {
         if depth > MAX_DEPTH {
             return Err(FactsError::TooDeep);
@@ -216,19 +216,23 @@ impl Walk {
         Ok(())
     }
 
-    /// Walks the messages in a value: itself, the items of a list or the values
-    /// of a map.
+    /// Walks the messages in a value: the value itself, the items of a list or
+    /// the values of a map.
     fn walk_value(&mut self, value: &Value, depth: usize) -> Result<(), FactsError> {
         match value {
             Value::Message(message) => self.walk_message(message, depth + 1),
-            Value::List(list) => list.iter().try_for_each(|v| self.walk_value(v, depth)),
-            Value::Map(map) => map.values().try_for_each(|v| self.walk_value(v, depth)),
+            Value::List(list) => list
+                .iter()
+                .try_for_each(|item| self.walk_value(item, depth)),
+            Value::Map(map) => map
+                .values()
+                .try_for_each(|value| self.walk_value(value, depth)),
             _ => Ok(()),
         }
     }
 
-    /// Walks the body of an `Any`. A body of an unknown type is passed over:
-    /// its references are not known.
+    /// Walks the body of an `Any`. Skips a body of an unknown type, whose
+    /// references cannot be found.
     fn walk_any(&mut self, any: &DynamicMessage, depth: usize) -> Result<(), FactsError> {
         let Some((url, body)) = any_parts(any) else {
             return Ok(());
@@ -236,21 +240,22 @@ impl Walk {
         let Some(descriptor) = descriptor::message(&url) else {
             return Ok(());
         };
-        self.walk_message(&decode(descriptor, &url, body)?, depth + 1)
+        self.walk_message(&decode_message(descriptor, &url, body)?, depth + 1)
     }
 
-    /// Adds the references in the message's own fields; `name` is its full
-    /// name.
+    /// Adds the references in the message's own fields. `name` is the full name
+    /// of the message.
     fn add_own_references(&mut self, name: &str, message: &DynamicMessage) {
-        if let Some((_, field)) = CLUSTERS.iter().find(|(m, _)| *m == name) {
-            // The field is a text or a list of texts; the other has nothing.
+        if let Some((_, field)) = CLUSTERS.iter().find(|(message, _)| *message == name) {
+            // The field is a text or a list of texts; reading it as the other kind
+            // yields nothing.
             self.add(types::CLUSTER, text(message, field));
             for cluster in texts(message, field) {
                 self.add(types::CLUSTER, Some(cluster));
             }
         }
 
-        if let Some(named) = NAMED.iter().find(|n| n.message == name)
+        if let Some(named) = NAMED.iter().find(|named| named.message == name)
             && named.is_reference(&read_source(message, named.source))
         {
             self.add(named.type_url, text(message, named.name));
@@ -262,8 +267,8 @@ impl Walk {
         match name {
             CLUSTER => self.add_endpoints(message),
             SCOPED_ROUTE => {
-                let name = text(message, "route_configuration_name");
-                self.add(types::ROUTE_CONFIGURATION, name);
+                let routes_name = text(message, "route_configuration_name");
+                self.add(types::ROUTE_CONFIGURATION, routes_name);
             }
             SCOPED_RDS => self.add_scoped_routes(message),
             _ => {}
@@ -290,23 +295,23 @@ impl Walk {
     }
 
     /// Adds the endpoints of a cluster of type EDS, unless they come from a
-    /// file. A client subscribes to them by the service name of the cluster, or
-    /// by its own name if it has none.
+    /// file. A client subscribes to them by the service name of the cluster;
+    /// without a service name, by the cluster's own name.
     fn add_endpoints(&mut self, cluster: &DynamicMessage) {
         const EDS: i32 = 3;
         let kind = cluster.get_field_by_name("type");
-        if kind.and_then(|v| v.as_enum_number()) != Some(EDS) {
+        if kind.and_then(|kind| kind.as_enum_number()) != Some(EDS) {
             return;
         }
 
         let config = cluster.get_field_by_name("eds_cluster_config");
-        let config = config.as_ref().and_then(|v| v.as_message());
+        let config = config.as_ref().and_then(|config| config.as_message());
         if config.is_some_and(|config| read_source(config, "eds_config") == Source::File) {
             return;
         }
 
-        let service = config.and_then(|config| text(config, "service_name"));
-        let name = service.or_else(|| text(cluster, "name"));
+        let service_name = config.and_then(|config| text(config, "service_name"));
+        let name = service_name.or_else(|| text(cluster, "name"));
         self.add(types::CLUSTER_LOAD_ASSIGNMENT, name);
     }
 
@@ -336,12 +341,12 @@ enum Source {
     Missing,
 }
 
-/// Reads the source in a field of the type `ConfigSource`. A source that is no
-/// file is a server, this one or another.
+/// Reads the source in a field of the type `ConfigSource`. A source that is not
+/// a file is a server.
 fn read_source(message: &DynamicMessage, field: &str) -> Source {
     let is_set = message.has_field_by_name(field);
     let value = message.get_field_by_name(field).filter(|_| is_set);
-    let Some(source) = value.as_ref().and_then(|v| v.as_message()) else {
+    let Some(source) = value.as_ref().and_then(|value| value.as_message()) else {
         return Source::Missing;
     };
     let has = |name| source.has_field_by_name(name);

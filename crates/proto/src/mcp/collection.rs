@@ -16,8 +16,8 @@ pub struct Collection {
 const ISTIO: &str = ".istio.io";
 
 impl Collection {
-    /// The collection of a manifest. An `apiVersion` may be that of Kubernetes,
-    /// or the package of a message that is known, such as
+    /// Returns the collection of a manifest. Its `apiVersion` may be that of
+    /// Kubernetes, or the package of a known message, such as
     /// `envoy.config.cluster.v3`.
     ///
     /// ```
@@ -54,8 +54,8 @@ impl Collection {
         }
     }
 
-    /// The name of the collection of resources that are messages of this type:
-    /// the root, the area and the version of its package, and its plural.
+    /// Returns the name of the collection for messages of this type: the root,
+    /// the area and the version of its package, and its plural.
     ///
     /// ```
     /// use trunkline_proto::mcp::Collection;
@@ -69,8 +69,8 @@ impl Collection {
     pub fn of_message(full_name: &str) -> String {
         let (package, kind) = full_name.rsplit_once('.').unwrap_or(("", full_name));
         let mut parts: Vec<&str> = package.split('.').filter(|part| !part.is_empty()).collect();
-        // Of a long package the root and the last two parts count: area and
-        // version.
+        // The name has the root of a long package and its last two parts, the
+        // area and the version.
         if parts.len() > 3 {
             parts.drain(1..parts.len() - 2);
         }
@@ -87,9 +87,9 @@ impl Collection {
         first.is_some_and(|first| !first.contains('.'))
     }
 
-    /// The collection that the type URL of a stream of xDS means, as Istio asks
-    /// for it: `group/version/kind`, or a message; any other text is a
-    /// collection itself.
+    /// Returns the collection that a type URL of an xDS stream means. Istio
+    /// subscribes by `group/version/kind`, or by a message; any other text is
+    /// a collection itself.
     ///
     /// ```
     /// use trunkline_proto::mcp::Collection;
@@ -121,7 +121,7 @@ impl Collection {
     }
 }
 
-/// The plural of a kind, in lower case, as Kubernetes makes it.
+/// Returns the plural of a kind in lower case, by the rules of Kubernetes.
 fn plural(kind: &str) -> String {
     let kind = kind.to_ascii_lowercase();
     let is_vowel = |c: char| "aeiou".contains(c);
@@ -130,8 +130,8 @@ fn plural(kind: &str) -> String {
     {
         return format!("{stem}ies");
     }
-    let hisses = ["s", "x", "ch", "sh"];
-    match hisses.iter().any(|end| kind.ends_with(end)) {
+    let sibilants = ["s", "x", "ch", "sh"];
+    match sibilants.iter().any(|end| kind.ends_with(end)) {
         true => format!("{kind}es"),
         false => format!("{kind}s"),
     }

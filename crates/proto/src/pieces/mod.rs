@@ -98,7 +98,7 @@ struct Hosts {
 }
 
 impl<R: Read + Seek> Pieces<R> {
-    /// Takes a source apart from its beginning; nothing is read yet.
+    /// Starts at the beginning of a source. Reads nothing yet.
     pub fn new(source: R) -> Self {
         Self {
             window: Window::new(source),
@@ -126,10 +126,10 @@ impl<R: Read + Seek> Pieces<R> {
             return Ok(Some((self.index - 1, piece)));
         }
 
-        let mut left = self.at..self.window.end()?;
-        while !left.is_empty() {
-            let field = self.window.take_field(&mut left)?;
-            self.at = left.start;
+        let mut unread = self.at..self.window.source_length()?;
+        while !unread.is_empty() {
+            let field = self.window.take_field(&mut unread)?;
+            self.at = unread.start;
             if let Some(resource) = field.value_of(INSIDE) {
                 let index = self.index;
                 self.index += 1;
@@ -139,8 +139,8 @@ impl<R: Read + Seek> Pieces<R> {
         Ok(None)
     }
 
-    /// Reads the next virtual host of the route configuration that was read
-    /// last. `None` if it has no more, or if the last resource was another.
+    /// Reads the next virtual host of the open route configuration. Returns
+    /// `None` if it has no more, or none is open.
     fn next_host(&mut self) -> Result<Option<Piece>, PiecesError> {
         let Some(hosts) = &mut self.hosts else {
             return Ok(None);
@@ -167,9 +167,10 @@ impl<R: Read + Seek> Pieces<R> {
         }
     }
 
-    /// Reads a route configuration without its virtual hosts, out of its
-    /// wrapper if it has one; its virtual hosts come next. `None` if the
-    /// resource is something else, or is not encoded as plainly as encoders do.
+    /// Reads a route configuration without its virtual hosts, which are the
+    /// next pieces. Reads the inner one of a wrapper. Returns `None` if the
+    /// resource has another type, or its encoding is unusual, such as a field
+    /// twice.
     fn split_route(&mut self, range: Range<u64>) -> Result<Option<Route>, PiecesError> {
         let Some((mut type_url, mut body)) = self.find_any_parts(range)? else {
             return Ok(None);
@@ -200,25 +201,25 @@ impl<R: Read + Seek> Pieces<R> {
     }
 
     /// Reads the type of the `Any` in a range, and finds the range of its body.
-    /// `None` if they are not there exactly once, if there is another field, or
-    /// if the type is no UTF-8.
+    /// Returns `None` if one of them is missing or occurs twice, if there is
+    /// another field, or if the type is not UTF-8.
     fn find_any_parts(
         &mut self,
         range: Range<u64>,
     ) -> Result<Option<(String, Range<u64>)>, PiecesError> {
         let mut url = None;
         let mut value = None;
-        let mut left = range;
-        while !left.is_empty() {
-            let field = self.window.take_field(&mut left)?;
-            let earlier = if let Some(range) = field.value_of(TYPE_URL) {
+        let mut unread = range;
+        while !unread.is_empty() {
+            let field = self.window.take_field(&mut unread)?;
+            let previous_range = if let Some(range) = field.value_of(TYPE_URL) {
                 url.replace(range)
             } else if let Some(range) = field.value_of(INSIDE) {
                 value.replace(range)
             } else {
                 return Ok(None);
             };
-            if earlier.is_some() {
+            if previous_range.is_some() {
                 return Ok(None);
             }
         }
@@ -230,17 +231,18 @@ impl<R: Read + Seek> Pieces<R> {
         Ok(url.ok().map(|url| (url, value)))
     }
 
-    /// Reads the encoded fields of a wrapper other than its resource, and finds
-    /// the range of that resource. `None` if it is not there exactly once.
+    /// Reads the encoded fields of a wrapper but its resource, and finds the
+    /// range of the resource. Returns `None` if the resource is missing or
+    /// occurs twice.
     fn split_wrapper(
         &mut self,
         range: Range<u64>,
     ) -> Result<Option<(Bytes, Range<u64>)>, PiecesError> {
         let mut own_fields = Vec::new();
         let mut inner = None;
-        let mut left = range;
-        while !left.is_empty() {
-            let field = self.window.take_field(&mut left)?;
+        let mut unread = range;
+        while !unread.is_empty() {
+            let field = self.window.take_field(&mut unread)?;
             match field.value_of(INSIDE) {
                 Some(_) if inner.is_some() => return Ok(None),
                 Some(range) => inner = Some(range),
@@ -251,8 +253,8 @@ impl<R: Read + Seek> Pieces<R> {
     }
 
     /// Reads a route configuration without its virtual hosts, which are the
-    /// next pieces. `None` if it stays whole, because it has no virtual hosts
-    /// or does not use VHDS.
+    /// next pieces. Returns `None` if the configuration stays whole, because it
+    /// has no virtual hosts or does not use VHDS.
     fn read_route_without_hosts(
         &mut self,
         range: Range<u64>,
@@ -260,9 +262,9 @@ impl<R: Read + Seek> Pieces<R> {
         let mut remainder = Vec::new();
         let mut has_hosts = false;
         let mut has_vhds = false;
-        let mut left = range.clone();
-        while !left.is_empty() {
-            let field = self.window.take_field(&mut left)?;
+        let mut unread = range.clone();
+        while !unread.is_empty() {
+            let field = self.window.take_field(&mut unread)?;
             has_vhds |= field.number == VHDS;
             match field.value_of(VIRTUAL_HOSTS) {
                 Some(_) => has_hosts = true,

@@ -44,7 +44,7 @@ pub(super) struct Window<R> {
 }
 
 impl<R: Read + Seek> Window<R> {
-    /// Opens an empty window into a source; nothing is read yet.
+    /// Opens an empty window into a source. Reads nothing yet.
     pub(super) fn new(source: R) -> Self {
         Self {
             source,
@@ -54,8 +54,9 @@ impl<R: Read + Seek> Window<R> {
         }
     }
 
-    /// Returns the length of the source, which is found once and remembered.
-    pub(super) fn end(&mut self) -> Result<u64, PiecesError> {
+    /// Returns the length of the source. The first call finds it, and later
+    /// calls return the same.
+    pub(super) fn source_length(&mut self) -> Result<u64, PiecesError> {
         if let Some(end) = self.end {
             return Ok(end);
         }
@@ -64,9 +65,9 @@ impl<R: Read + Seek> Window<R> {
         Ok(end)
     }
 
-    /// Returns the bytes of a range that lies within the source. If they are
-    /// not in memory, the window moves to the start of the range, and a chunk
-    /// is read, or the range if that is larger.
+    /// Returns the bytes of a range within the source. If they are not in
+    /// memory, moves the window to the start of the range and reads a chunk; or
+    /// the whole range, if that is larger.
     pub(super) fn load(&mut self, range: Range<u64>) -> Result<Bytes, PiecesError> {
         let loaded = self.start..self.start + self.bytes.len() as u64;
         if range.start < loaded.start || range.end > loaded.end {
@@ -77,16 +78,19 @@ impl<R: Read + Seek> Window<R> {
         Ok(self.bytes.slice(start..end))
     }
 
-    /// Moves the window to the start of a range, and reads a chunk of the
-    /// source there, or the range if that is larger.
+    /// Moves the window to the start of a range and reads a chunk of the source
+    /// there; or the whole range, if that is larger.
+    ///
+    /// # Errors
+    /// The source cannot be read, or became shorter since its length was found.
     fn move_to(&mut self, range: &Range<u64>) -> Result<(), PiecesError> {
-        let end = self.end()?;
+        let end = self.source_length()?;
         let chunk_end = range.end.max(end.min(range.start + CHUNK));
         let len = usize::try_from(chunk_end - range.start).map_err(|_| PiecesError::Cut(end))?;
         let mut bytes = vec![0; len];
 
         self.source.seek(SeekFrom::Start(range.start))?;
-        // A source that became shorter meanwhile ends too early.
+        // This fails if the source became shorter meanwhile.
         self.source.read_exact(&mut bytes)?;
         self.start = range.start;
         self.bytes = bytes.into();
@@ -101,9 +105,11 @@ impl<R: Read + Seek> Window<R> {
         Ok(field)
     }
 
-    /// Finds the first field within a range that is not empty, without reading
-    /// its value; `depth` counts the groups around it. A field that does not
-    /// end within the range is an error.
+    /// Finds the first field of a range, which must not be empty, without
+    /// reading the value. `depth` is the number of enclosing groups.
+    ///
+    /// # Errors
+    /// The field is malformed, or does not end within the range.
     fn find_field(&mut self, range: Range<u64>, depth: usize) -> Result<Field, PiecesError> {
         let start = range.start;
         let no_field = || PiecesError::NoField(start);
@@ -139,35 +145,38 @@ impl<R: Read + Seek> Window<R> {
         })
     }
 
-    /// Finds the end of a group whose first `key` is before the range `left`;
-    /// `depth` counts the groups around it.
+    /// Finds the end of a group whose first key is `key`. The range `unread`
+    /// begins after that key. `depth` is the number of enclosing groups.
     fn find_group_end(
         &mut self,
         key: u64,
-        mut left: Range<u64>,
+        mut unread: Range<u64>,
         depth: usize,
     ) -> Result<u64, PiecesError> {
-        // Its last key differs from its first in the wire type only, and the one
-        // of an end is the next after that of a start.
+        // The two keys of a group differ only in the wire type, and the number of
+        // the type that ends a group is one more than that which starts it.
         let last_key = key + 1;
         loop {
-            let (next_key, after_key) = self.read_varint(left.clone())?;
+            let (next_key, after_key) = self.read_varint(unread.clone())?;
             if next_key == last_key {
                 return Ok(after_key);
             }
-            left.start = self.find_field(left.clone(), depth + 1)?.whole.end;
+            unread.start = self.find_field(unread.clone(), depth + 1)?.whole.end;
         }
     }
 
-    /// Reads a varint at the start of a range; returns it and the offset after
-    /// it. One that does not end in ten bytes, or in the range, is an error.
+    /// Reads a varint at the start of a range. Returns the number and the
+    /// offset after the varint.
+    ///
+    /// # Errors
+    /// The varint does not end within ten bytes, or within the range.
     fn read_varint(&mut self, range: Range<u64>) -> Result<(u64, u64), PiecesError> {
         let bytes = self.load(range.start..range.end.min(range.start + LONGEST))?;
         let mut number = 0;
-        for (place, byte) in bytes.iter().enumerate() {
-            number |= u64::from(byte & 0x7f) << (7 * place);
+        for (index, byte) in bytes.iter().enumerate() {
+            number |= u64::from(byte & 0x7f) << (7 * index);
             if *byte < 0x80 {
-                return Ok((number, range.start + place as u64 + 1));
+                return Ok((number, range.start + index as u64 + 1));
             }
         }
 

@@ -32,8 +32,9 @@ const DOMAINS: u32 = 2;
 /// `RouteConfiguration.ignore_port_in_host_matching`.
 const IGNORE_PORT: u32 = 14;
 
-/// Returns the facts of a body that is canonical and valid. `None` if that is
-/// not certain, or if the type is not known: then the descriptors decide.
+/// Returns the facts of a body that is canonical and valid. Returns `None` if
+/// this is not certain, or the type is unknown: then the caller has to use the
+/// descriptors.
 #[must_use]
 pub fn look(type_url: &str, body: &[u8]) -> Option<Facts> {
     let plans = plan::all();
@@ -52,10 +53,9 @@ pub fn look(type_url: &str, body: &[u8]) -> Option<Facts> {
     Some(facts)
 }
 
-/// Adds the facts that are in the body's own fields: name, domains, VHDS. The
-/// body was found canonical before. `message` is the full name of its type, and
-/// `name_number` the number of the field that holds the resource's name. `None`
-/// if a field cannot be read.
+/// Adds the facts in the body's own fields: name, domains, VHDS. The body must
+/// be canonical. `message` is the full name of its type, and `name_number` the
+/// number of its name field. Returns `None` if a field cannot be read.
 fn read_own_facts(
     message: &str,
     name_number: Option<u32>,
@@ -73,7 +73,7 @@ fn read_own_facts(
             }
             DOMAINS if is_host => facts.domains.push(text(field.value)?),
             VHDS if is_route => facts.vhds = Some(field.value.to_vec()),
-            // The canonical form has no false value.
+            // The canonical form leaves `false` out, so the field means true.
             IGNORE_PORT if is_route => facts.ignores_port = true,
             _ => {}
         }

@@ -89,12 +89,12 @@ pub(super) fn all() -> &'static Plans {
 
 impl Plans {
     /// Makes the plans of all messages that have a descriptor. A plan refers to
-    /// others by index, so the indices are given out first.
+    /// others by index, so the indices are assigned first.
     fn new() -> Self {
         let messages: Vec<_> = pool().all_messages().collect();
         let indexed = messages.iter().enumerate();
-        let named = indexed.map(|(index, message)| (message.full_name().to_owned(), index));
-        let by_name: HashMap<_, _> = named.collect();
+        let names = indexed.map(|(index, message)| (message.full_name().to_owned(), index));
+        let by_name: HashMap<_, _> = names.collect();
         let plans = messages
             .iter()
             .map(|message| Plan::new(message, &by_name))
@@ -114,25 +114,27 @@ impl Plans {
 }
 
 impl Plan {
-    /// Makes the plan of a message; `by_name` has the indices of all plans.
+    /// Makes the plan of a message. `by_name` has the indices of all plans.
     fn new(message: &MessageDescriptor, by_name: &HashMap<String, usize>) -> Self {
         let rules = validate::rules(message);
         let fields = message.fields().map(|field| {
-            let own_rules = rules.and_then(|r| r.fields.iter().find(|(f, _)| *f == field));
+            let own_rules =
+                rules.and_then(|rules| rules.fields.iter().find(|(ruled, _)| *ruled == field));
             Field::new(&field, own_rules.map(|(_, rules)| rules), by_name)
         });
         let mut fields: Vec<_> = fields.collect();
         fields.sort_by_key(|field| field.number);
 
         let construction = rules.and_then(|rules| rules.construction);
-        let (is_constructible, is_left) = match construction.map(|check| check.quick) {
+        let (is_constructible, needs_descriptors) = match construction.map(|check| check.quick) {
             Some(Quick::Bytes(check)) => (Some(check), false),
             Some(Quick::Never) => (None, true),
             Some(Quick::Parts) | None => (None, false),
         };
+
         let oneofs = rules.map(|rules| rules.oneofs.as_slice());
         let oneofs = oneofs.unwrap_or_default().iter();
-        // Any field of a oneof has the bit of the oneof.
+        // All fields of a oneof have the same bit, so the first one is enough.
         let first_fields = oneofs.filter_map(|oneof| oneof.fields().next());
         let required = first_fields.fold(0, |bits, field| bits | oneof_bit(&field));
 
@@ -146,7 +148,7 @@ impl Plan {
             required,
             is_constructible,
             may_be_secret: redact::quick_check(message.full_name()),
-            odd: is_left || is_odd_message(message),
+            odd: needs_descriptors || is_odd_message(message),
         }
     }
 
@@ -181,8 +183,8 @@ fn oneof_bit(field: &FieldDescriptor) -> u64 {
 }
 
 impl Field {
-    /// Makes the plan of a field, which has the rules `rules` if it has some;
-    /// `by_name` has the indices of all plans.
+    /// Makes the plan of a field, with its rules if it has some. `by_name` has
+    /// the indices of all plans.
     fn new(
         field: &FieldDescriptor,
         rules: Option<&'static Rules>,
@@ -198,7 +200,7 @@ impl Field {
             name: field.name().into(),
             shape,
             presence: field.supports_presence(),
-            // The validator's result for a message in which nothing is set.
+            // The field is needed if an empty message breaks its rules.
             needed: rules.is_some_and(|rules| validate::breaks(&empty, field, rules)),
             oneof: oneof_bit(field),
             rules,
@@ -209,8 +211,8 @@ impl Field {
     }
 }
 
-/// Returns how the values of a field are repeated, and the kind of each; for a
-/// map, the kind of its values.
+/// Returns the shape of a field, and the kind of its values; for a map, the
+/// kind of the values of its entries.
 fn shape_and_kind(field: &FieldDescriptor) -> (Shape, Kind) {
     match field.kind() {
         Kind::Message(entry) if field.is_map() => {
@@ -233,7 +235,7 @@ fn is_odd_field(field: &FieldDescriptor, rules: Option<&Rules>) -> bool {
         || redact::is_secret_field(field)
 }
 
-/// Returns whether a field is a map whose keys are no texts.
+/// Returns whether a field is a map whose keys are not texts.
 fn has_odd_keys(field: &FieldDescriptor) -> bool {
     match field.kind() {
         Kind::Message(entry) if field.is_map() => {

@@ -17,16 +17,16 @@ pub(super) enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// Returns whether the canonical form leaves the value out of a field that
-    /// cannot tell it from an absent one.
+    /// Returns whether the value is a default, which the canonical form leaves
+    /// out of a field without presence.
     pub(super) fn is_default(&self) -> bool {
         match self {
-            Self::Bool(v) => !v,
-            Self::Int(v) => *v == 0,
-            Self::Float(v) => *v == 0.0,
-            Self::Enum(v) => *v == 0,
-            Self::Text(v) => v.is_empty(),
-            Self::Bytes(v) | Self::Message(v) => v.is_empty(),
+            Self::Bool(value) => !value,
+            Self::Int(value) => *value == 0,
+            Self::Float(value) => *value == 0.0,
+            Self::Enum(value) => *value == 0,
+            Self::Text(value) => value.is_empty(),
+            Self::Bytes(bytes) | Self::Message(bytes) => bytes.is_empty(),
         }
     }
 }
@@ -52,56 +52,56 @@ pub(super) const fn key(number: u32, wire_type: u64) -> u64 {
     (number as u64) << 3 | wire_type
 }
 
-/// Takes a value of the kind `value_kind` off `left`. `None` if there is none,
-/// or if it is not in canonical form.
-pub(super) fn take_value<'a>(value_kind: &Of, left: &mut &'a [u8]) -> Option<Value<'a>> {
+/// Removes a value of the kind `value_kind` from the front of `unread`. Returns
+/// `None` if `unread` has no such value, or not in canonical form.
+pub(super) fn take_value<'a>(value_kind: &Of, unread: &mut &'a [u8]) -> Option<Value<'a>> {
     let kind = match value_kind {
-        Of::Message(_) => return take_delimited(left).map(Value::Message),
-        Of::Enum(_) => return i32_of(take_varint(left)?).map(Value::Enum),
+        Of::Message(_) => return take_delimited(unread).map(Value::Message),
+        Of::Enum(_) => return i32_of(take_varint(unread)?).map(Value::Enum),
         Of::Scalar(kind) => kind,
     };
 
     Some(match kind {
-        Kind::String => Value::Text(std::str::from_utf8(take_delimited(left)?).ok()?),
-        Kind::Bytes => Value::Bytes(take_delimited(left)?),
-        Kind::Bool => match take_varint(left)? {
+        Kind::String => Value::Text(std::str::from_utf8(take_delimited(unread)?).ok()?),
+        Kind::Bytes => Value::Bytes(take_delimited(unread)?),
+        Kind::Bool => match take_varint(unread)? {
             0 => Value::Bool(false),
             1 => Value::Bool(true),
             _ => return None,
         },
-        Kind::Int32 => Value::Int(i32_of(take_varint(left)?)?.into()),
-        Kind::Int64 => Value::Int((take_varint(left)? as i64).into()),
-        Kind::Uint32 => Value::Int(u32::try_from(take_varint(left)?).ok()?.into()),
-        Kind::Uint64 => Value::Int(take_varint(left)?.into()),
-        Kind::Sint32 => Value::Int(zigzag(u32::try_from(take_varint(left)?).ok()?.into()).into()),
-        Kind::Sint64 => Value::Int(zigzag(take_varint(left)?).into()),
-        Kind::Fixed32 => Value::Int(u32::from_le_bytes(take_fixed(left)?).into()),
-        Kind::Fixed64 => Value::Int(u64::from_le_bytes(take_fixed(left)?).into()),
-        Kind::Sfixed32 => Value::Int(i32::from_le_bytes(take_fixed(left)?).into()),
-        Kind::Sfixed64 => Value::Int(i64::from_le_bytes(take_fixed(left)?).into()),
-        Kind::Float => Value::Float(f32::from_le_bytes(take_fixed(left)?).into()),
-        Kind::Double => Value::Float(f64::from_le_bytes(take_fixed(left)?)),
+        Kind::Int32 => Value::Int(i32_of(take_varint(unread)?)?.into()),
+        Kind::Int64 => Value::Int((take_varint(unread)? as i64).into()),
+        Kind::Uint32 => Value::Int(u32::try_from(take_varint(unread)?).ok()?.into()),
+        Kind::Uint64 => Value::Int(take_varint(unread)?.into()),
+        Kind::Sint32 => Value::Int(zigzag(u32::try_from(take_varint(unread)?).ok()?.into()).into()),
+        Kind::Sint64 => Value::Int(zigzag(take_varint(unread)?).into()),
+        Kind::Fixed32 => Value::Int(u32::from_le_bytes(take_fixed(unread)?).into()),
+        Kind::Fixed64 => Value::Int(u64::from_le_bytes(take_fixed(unread)?).into()),
+        Kind::Sfixed32 => Value::Int(i32::from_le_bytes(take_fixed(unread)?).into()),
+        Kind::Sfixed64 => Value::Int(i64::from_le_bytes(take_fixed(unread)?).into()),
+        Kind::Float => Value::Float(f32::from_le_bytes(take_fixed(unread)?).into()),
+        Kind::Double => Value::Float(f64::from_le_bytes(take_fixed(unread)?)),
         Kind::Message(_) | Kind::Enum(_) => return None,
     })
 }
 
-/// Takes a varint off `left`. `None` if it does not end, does not fit 64 bits,
-/// or is not in as few bytes as possible.
-pub(super) fn take_varint(left: &mut &[u8]) -> Option<u64> {
+/// Removes a varint from the front of `unread`. Returns `None` if it does not
+/// end, does not fit 64 bits, or is not in as few bytes as possible.
+pub(super) fn take_varint(unread: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
-        let (byte, remainder) = left.split_first()?;
-        *left = remainder;
+        let (byte, remainder) = unread.split_first()?;
+        *unread = remainder;
 
-        let part = u64::from(byte & 0x7f);
-        // The tenth byte has room for one bit.
-        if shift == 63 && part > 1 {
+        let group = u64::from(byte & 0x7f);
+        // The tenth byte has only one of the 64 bits.
+        if shift == 63 && group > 1 {
             return None;
         }
-        value |= part << shift;
+        value |= group << shift;
         let is_last = *byte < 0x80;
         if is_last {
-            // A last byte of zero adds nothing, unless it is the only one.
+            // A last byte of zero is superfluous, unless it is the only one.
             let is_shortest = *byte > 0 || shift == 0;
             return is_shortest.then_some(value);
         }

@@ -32,7 +32,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the references that were found, sorted, each once.
+    /// Returns the recorded references, sorted and without duplicates.
     pub(super) fn into_references(mut self) -> Vec<(&'static str, String)> {
         self.clusters.sort_unstable();
         self.clusters.dedup();
@@ -43,35 +43,35 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks an encoded message and the messages inside it, and records the
-    /// clusters that they name. `None` if a part is not canonical, breaks a
-    /// rule, or is left to the descriptors. Fields have to come in the order of
-    /// their numbers, each once, and none that is needed may be missing.
-    /// `depth` counts the messages around this one.
+    /// clusters that they name. Fields must be in the order of their numbers,
+    /// each only once, and no needed field may be missing. Returns `None` if a
+    /// part is not canonical, breaks a rule, or needs the descriptors. `depth`
+    /// is the number of enclosing messages.
     pub(super) fn walk_message(
         &mut self,
         plan: &'static Plan,
-        mut left: &'a [u8],
+        mut unread: &'a [u8],
         depth: usize,
     ) -> Plain {
         if plan.odd || depth > DEEPEST {
             return None;
         }
-        if plan.is_constructible.is_some_and(|check| !check(left))
-            || plan.may_be_secret.is_some_and(|check| check(left))
+        if plan.is_constructible.is_some_and(|check| !check(unread))
+            || plan.may_be_secret.is_some_and(|check| check(unread))
         {
             return None;
         }
         match plan.special {
             Special::No => {}
-            Special::Any => return self.walk_any(left, depth),
-            Special::Duration => check_duration(left)?,
+            Special::Any => return self.walk_any(unread, depth),
+            Special::Duration => check_duration(unread)?,
         }
 
         let mut fields = plan.fields.iter();
-        // The bits of the oneofs of which a field was seen.
+        // The bits of the oneofs that have a field so far.
         let mut oneofs = 0;
-        while !left.is_empty() {
-            let key = take_varint(&mut left)?;
+        while !unread.is_empty() {
+            let key = take_varint(&mut unread)?;
             let number = key >> 3;
             let field = advance_to(&mut fields, number)?;
             let is_second_of_oneof = oneofs & field.oneof != 0;
@@ -79,46 +79,47 @@ impl<'a> Walk<'a> {
                 return None;
             }
             oneofs |= field.oneof;
-            self.walk_field(field, key, &mut left, depth)?;
+            self.walk_field(field, key, &mut unread, depth)?;
         }
 
         let has_oneofs = oneofs & plan.required == plan.required;
-        // The fields that are left have numbers after the last one that is set.
+        // The remaining fields have numbers after the last one that is set.
         let lacks_field = fields.any(|field| field.needed);
         (has_oneofs && !lacks_field).then_some(())
     }
 
-    /// Walks a field, with all its repetitions, and takes them off `left`. The
-    /// first `key` was taken off before. `None` if the key has another wire
-    /// type than the field, or if a value is not plain.
+    /// Walks a field with all its repetitions, and removes them from `unread`,
+    /// which begins after the first `key`. Returns `None` if the wire type is
+    /// wrong, or a value is not plain.
     fn walk_field(
         &mut self,
         field: &'static Field,
         key: u64,
-        left: &mut &'a [u8],
+        unread: &mut &'a [u8],
         depth: usize,
     ) -> Plain {
         let expected_wire_type = match field.shape {
             Shape::Packed | Shape::Map => DELIMITED,
             Shape::One | Shape::List => wire_type(&field.of),
         };
-        let found_wire_type = key & 7;
-        if found_wire_type != expected_wire_type {
+        let actual_wire_type = key & 7;
+        if actual_wire_type != expected_wire_type {
             return None;
         }
 
         match field.shape {
-            Shape::One => self.walk_single(field, left, depth),
-            Shape::List => self.walk_list(field, key, left, depth),
-            Shape::Packed => self.walk_packed(field, left),
-            Shape::Map => self.walk_map(field, key, left, depth),
+            Shape::One => self.walk_single(field, unread, depth),
+            Shape::List => self.walk_list(field, key, unread, depth),
+            Shape::Packed => self.walk_packed(field, unread),
+            Shape::Map => self.walk_map(field, key, unread, depth),
         }
     }
 
-    /// Walks a field with a single value, and checks its rules. `None` also for
-    /// a default value that the canonical form leaves out.
-    fn walk_single(&mut self, field: &'static Field, left: &mut &'a [u8], depth: usize) -> Plain {
-        let value = take_value(&field.of, left)?;
+    /// Walks a field with a single value, and checks its rules. Returns `None`
+    /// if a rule is broken, or the value is a default that the canonical form
+    /// leaves out.
+    fn walk_single(&mut self, field: &'static Field, unread: &mut &'a [u8], depth: usize) -> Plain {
+        let value = take_value(&field.of, unread)?;
         if !field.presence && value.is_default() {
             return None;
         }
@@ -129,14 +130,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks the items of a list, each of which has the same `key`; the first
-    /// key was taken off `left` before. `None` if a rule of the list or of an
-    /// item is broken, or if an item is not plain.
+    /// Walks the items of a list, each of which has the same `key`. The first
+    /// key was removed from `unread` before. Returns `None` if a rule of the list
+    /// or of an item is broken, or an item is not plain.
     fn walk_list(
         &mut self,
         field: &'static Field,
         key: u64,
-        left: &mut &'a [u8],
+        unread: &mut &'a [u8],
         depth: usize,
     ) -> Plain {
         let rules = list_rules(field);
@@ -145,20 +146,21 @@ impl<'a> Walk<'a> {
         let mut unique_texts = Vec::new();
         let mut count = 0;
         loop {
-            let value = take_value(&field.of, left)?;
+            let value = take_value(&field.of, unread)?;
             count += 1;
             self.walk_value(field, value, depth)?;
             if let Some(rules) = item_rules {
                 self.check_rules(field, value, rules)?;
             }
             if is_unique {
-                // Values that are no texts are left to the descriptors.
+                // Only texts are compared here; the descriptors decide on other
+                // values.
                 let Value::Text(text) = value else {
                     return None;
                 };
                 unique_texts.push(text);
             }
-            if !take_key(left, key) {
+            if !take_key(unread, key) {
                 break;
             }
         }
@@ -169,13 +171,13 @@ impl<'a> Walk<'a> {
         (count_fits && !occurs_twice).then_some(())
     }
 
-    /// Walks a packed list of numbers. `None` if a rule of the list or of an
-    /// item is broken, or if the list is empty: the canonical form leaves it
-    /// out.
-    fn walk_packed(&mut self, field: &'static Field, left: &mut &'a [u8]) -> Plain {
-        let mut numbers = take_delimited(left).filter(|numbers| !numbers.is_empty())?;
+    /// Walks a packed list of numbers. Returns `None` if a rule of the list or
+    /// of an item is broken, or the list is empty, which the canonical form
+    /// leaves out.
+    fn walk_packed(&mut self, field: &'static Field, unread: &mut &'a [u8]) -> Plain {
+        let mut numbers = take_delimited(unread).filter(|numbers| !numbers.is_empty())?;
         let rules = list_rules(field);
-        // Numbers that must differ are left to the descriptors.
+        // The descriptors decide whether numbers differ.
         if rules.is_some_and(|rules| rules.unique) {
             return None;
         }
@@ -194,15 +196,15 @@ impl<'a> Walk<'a> {
         count_fits.then_some(())
     }
 
-    /// Walks the entries of a map, each of which has the same `key`; the first
-    /// key was taken off `left` before. `None` if the names of the entries are
-    /// not in order, each once, if a rule of the map, of a name or of a value
-    /// is broken, or if a value is not plain.
+    /// Walks the entries of a map, each of which has the same `key`. The first
+    /// key was removed from `unread` before. Returns `None` if the names are not
+    /// in ascending order, a rule of the map, of a name or of a value is
+    /// broken, or a value is not plain.
     fn walk_map(
         &mut self,
         field: &'static Field,
         key: u64,
-        left: &mut &'a [u8],
+        unread: &mut &'a [u8],
         depth: usize,
     ) -> Plain {
         let rules = map_rules(field);
@@ -211,11 +213,11 @@ impl<'a> Walk<'a> {
         let mut last_name = None;
         let mut count = 0;
         loop {
-            let (name, value) = read_map_entry(field, take_delimited(left)?)?;
+            let (name, value) = read_map_entry(field, take_delimited(unread)?)?;
             count += 1;
-            let in_order = last_name.is_none_or(|last| last < name);
-            // Annotations for this server are left to the descriptors.
-            if !in_order || name == NAMESPACE {
+            let is_ascending = last_name.is_none_or(|previous| previous < name);
+            // The descriptors read the annotations for this server.
+            if !is_ascending || name == NAMESPACE {
                 return None;
             }
             last_name = Some(name);
@@ -227,7 +229,7 @@ impl<'a> Walk<'a> {
             if let Some(rules) = value_rules {
                 self.check_rules(field, value, rules)?;
             }
-            if !take_key(left, key) {
+            if !take_key(unread, key) {
                 break;
             }
         }
@@ -236,22 +238,23 @@ impl<'a> Walk<'a> {
         count_fits.then_some(())
     }
 
-    /// Walks a value that is a message, and records the cluster that a text
-    /// names. With any other value there is nothing to do.
+    /// Walks a message, or records the cluster that a text names. Does nothing
+    /// for other values.
     fn walk_value(&mut self, field: &'static Field, value: Value<'a>, depth: usize) -> Plain {
         match (&field.of, value) {
             (Of::Message(plan), Value::Message(bytes)) => {
                 self.walk_message(self.plans.get(*plan)?, bytes, depth + 1)
             }
-            // A set and empty field does not count, but in a list it does.
+            // An empty name is no reference in a single field; in a list the
+            // descriptors decide.
             (_, Value::Text("")) if field.cluster => (field.shape == Shape::One).then_some(()),
             (_, Value::Text(name)) if field.cluster => self.record_cluster(name),
             _ => Some(()),
         }
     }
 
-    /// Records the name of a cluster. `None` once there may be too many
-    /// references: then the descriptors count them.
+    /// Records the name of a cluster. Returns `None` if there may be too many
+    /// references, so that the descriptors have to count them.
     fn record_cluster(&mut self, name: &'a str) -> Plain {
         // Routes of one host mostly lead to one cluster.
         if self.clusters.last() != Some(&name) {
@@ -270,19 +273,19 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Checks the rules of a single value of a field. `None` if one is broken,
-    /// or is of a rare kind, which is left to the descriptors.
+    /// Checks the rules of a single value of a field. Returns `None` if one is
+    /// broken, or needs the descriptors because its kind is rare.
     fn check_rules(&mut self, field: &Field, value: Value<'a>, rules: &'static Rules) -> Plain {
         let Some(check) = &rules.check else {
             return Some(());
         };
 
         let fits = match (check, value) {
-            (Check::Number(rules), Value::Int(v)) => {
-                self.checker.allows_number(Number::Int(v), rules)
+            (Check::Number(rules), Value::Int(value)) => {
+                self.checker.allows_number(Number::Int(value), rules)
             }
-            (Check::Number(rules), Value::Float(v)) => {
-                self.checker.allows_number(Number::Float(v), rules)
+            (Check::Number(rules), Value::Float(value)) => {
+                self.checker.allows_number(Number::Float(value), rules)
             }
             (Check::Number(rules), Value::Message(bytes)) => {
                 let number = self.read_number(field, bytes)?;
@@ -290,9 +293,9 @@ impl<'a> Walk<'a> {
             }
             (Check::Text(_), Value::Text("")) if rules.ignore_empty => true,
             (Check::Text(rules), Value::Text(text)) => self.checker.allows_text(text, rules),
-            (Check::Bool(wanted), Value::Bool(found)) => found == *wanted,
+            (Check::Bool(required), Value::Bool(value)) => value == *required,
             (Check::Enum(rules), Value::Enum(number)) => match &field.of {
-                Of::Enum(of) => self.checker.allows_enum(number, of, rules),
+                Of::Enum(descriptor) => self.checker.allows_enum(number, descriptor, rules),
                 _ => false,
             },
             (Check::Any(rules), Value::Message(any)) => {
@@ -303,8 +306,8 @@ impl<'a> Walk<'a> {
         fits.then_some(())
     }
 
-    /// Reads the number that a message in a field stands for: a duration, or
-    /// the number in a wrapper. `None` if it stands for none.
+    /// Reads the number that a message in a field means: a duration, or the
+    /// number in a wrapper. Returns `None` for other messages.
     fn read_number(&self, field: &Field, bytes: &'a [u8]) -> Option<Number> {
         let Of::Message(plan) = field.of else {
             return None;
@@ -320,27 +323,27 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Reads the number in a wrapper such as `UInt32Value`. `None` if the message
-/// is no wrapper of a number, or if its number may be a float that is not set.
-fn read_wrapped_number(plan: &Plan, mut left: &[u8]) -> Option<Number> {
+/// Reads the number in a wrapper such as `UInt32Value`. Returns `None` if the
+/// message is not such a wrapper, or is the empty wrapper of a float.
+fn read_wrapped_number(plan: &Plan, mut unread: &[u8]) -> Option<Number> {
     let [field] = &*plan.fields else {
         return None;
     };
-    if left.is_empty() {
-        // The number is zero. Which kind of integer does not matter to that.
+    if unread.is_empty() {
+        // An empty wrapper means zero, which is the same for all integers.
         return (wire_type(&field.of) == VARINT).then_some(Number::Int(0));
     }
-    take_varint(&mut left)?;
-    match take_value(&field.of, &mut left)? {
-        Value::Int(v) => Some(Number::Int(v)),
-        Value::Float(v) => Some(Number::Float(v)),
+    take_varint(&mut unread)?;
+    match take_value(&field.of, &mut unread)? {
+        Value::Int(value) => Some(Number::Int(value)),
+        Value::Float(value) => Some(Number::Float(value)),
         _ => None,
     }
 }
 
-/// Advances to the field of a number and returns it. `None` if the fields that
-/// are left have no such number, which also finds a field out of order or
-/// twice, or if a field that is needed was passed over.
+/// Advances to the field with a number and returns it. Returns `None` if the
+/// remaining fields do not have it, as for a field out of order or twice, or if
+/// a needed field was skipped.
 fn advance_to(
     fields: &mut std::slice::Iter<'static, Field>,
     number: u64,
@@ -356,12 +359,13 @@ fn advance_to(
     }
 }
 
-/// Takes the next key off `left` if it is `key`, and returns whether it was.
-fn take_key(left: &mut &[u8], key: u64) -> bool {
-    let mut ahead = *left;
-    let is_next = take_varint(&mut ahead) == Some(key);
+/// Removes the next key from `unread` if it equals `key`. Returns whether it
+/// does.
+fn take_key(unread: &mut &[u8], key: u64) -> bool {
+    let mut after_key = *unread;
+    let is_next = take_varint(&mut after_key) == Some(key);
     if is_next {
-        *left = ahead;
+        *unread = after_key;
     }
     is_next
 }
@@ -382,32 +386,33 @@ fn map_rules(field: &'static Field) -> Option<&'static Maps> {
     }
 }
 
-/// Reads the key, called name here, and the value of an encoded entry of a map.
-/// `None` if it is not canonical: exactly these two, in this order.
-fn read_map_entry<'a>(field: &'static Field, mut left: &'a [u8]) -> Option<(&'a str, Value<'a>)> {
+/// Reads the name, which is the key, and the value of an encoded entry of a
+/// map. Returns `None` if the entry does not have exactly these two in this
+/// order.
+fn read_map_entry<'a>(field: &'static Field, mut unread: &'a [u8]) -> Option<(&'a str, Value<'a>)> {
     const NAME: u64 = key(1, DELIMITED);
-    if !take_key(&mut left, NAME) {
+    if !take_key(&mut unread, NAME) {
         return None;
     }
-    let name = std::str::from_utf8(take_delimited(&mut left)?).ok()?;
-    if !take_key(&mut left, key(2, wire_type(&field.of))) {
+    let name = std::str::from_utf8(take_delimited(&mut unread)?).ok()?;
+    if !take_key(&mut unread, key(2, wire_type(&field.of))) {
         return None;
     }
-    let value = take_value(&field.of, &mut left)?;
-    left.is_empty().then_some((name, value))
+    let value = take_value(&field.of, &mut unread)?;
+    unread.is_empty().then_some((name, value))
 }
 
-/// Reads the type and the body of an encoded `Any`; one that is not set is
-/// empty. `None` if the `Any` is not canonical.
-fn read_any_parts(mut left: &[u8]) -> Option<(&str, &[u8])> {
+/// Reads the type and the body of an encoded `Any`. A missing one is empty.
+/// Returns `None` if the `Any` is not canonical.
+fn read_any_parts(mut unread: &[u8]) -> Option<(&str, &[u8])> {
     const TYPE_URL: u64 = key(1, DELIMITED);
     const VALUE: u64 = key(2, DELIMITED);
     let mut url = None;
     let mut body = None;
-    while !left.is_empty() {
-        match take_varint(&mut left)? {
-            TYPE_URL if url.is_none() && body.is_none() => url = Some(take_delimited(&mut left)?),
-            VALUE if body.is_none() => body = Some(take_delimited(&mut left)?),
+    while !unread.is_empty() {
+        match take_varint(&mut unread)? {
+            TYPE_URL if url.is_none() && body.is_none() => url = Some(take_delimited(&mut unread)?),
+            VALUE if body.is_none() => body = Some(take_delimited(&mut unread)?),
             _ => return None,
         }
     }
@@ -429,17 +434,17 @@ fn check_duration(bytes: &[u8]) -> Plain {
     (seconds_fit && nanos_fit).then_some(())
 }
 
-/// Reads the seconds and nanoseconds of an encoded `Duration`, zero if they are
-/// not set. `None` if it has another field.
-fn read_duration(mut left: &[u8]) -> Option<(i64, i32)> {
+/// Reads the seconds and nanoseconds of an encoded `Duration`. A missing one is
+/// zero. Returns `None` if there is another field.
+fn read_duration(mut unread: &[u8]) -> Option<(i64, i32)> {
     const SECONDS: u64 = key(1, VARINT);
     const NANOS: u64 = key(2, VARINT);
     let mut seconds = 0;
     let mut nanos = 0;
-    while !left.is_empty() {
-        match take_varint(&mut left)? {
-            SECONDS => seconds = take_varint(&mut left)? as i64,
-            NANOS => nanos = i32::try_from(take_varint(&mut left)? as i64).ok()?,
+    while !unread.is_empty() {
+        match take_varint(&mut unread)? {
+            SECONDS => seconds = take_varint(&mut unread)? as i64,
+            NANOS => nanos = i32::try_from(take_varint(&mut unread)? as i64).ok()?,
             _ => return None,
         }
     }

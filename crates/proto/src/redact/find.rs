@@ -43,8 +43,8 @@ pub(crate) fn is_typed_struct(message: &str) -> bool {
     structs::is_typed_struct(message)
 }
 
-/// Finds the secrets in the own fields of a message. The messages in its fields
-/// are left to the caller, except those of a `TypedStruct`.
+/// Finds the secrets in the message's own fields. Does not search the messages
+/// inside it, except in a `TypedStruct`.
 pub(crate) fn find_own_secrets(message: &DynamicMessage) -> OwnSecrets {
     let descriptor = message.descriptor();
     if structs::is_typed_struct(descriptor.full_name()) {
@@ -68,8 +68,8 @@ pub(crate) fn find_own_secrets(message: &DynamicMessage) -> OwnSecrets {
     secrets
 }
 
-/// Finds the secrets in a `TypedStruct`, the messages in it included. Hiding is
-/// what finds them; the hidden copy is dropped.
+/// Finds the secrets in a `TypedStruct` and in the messages inside it. Hides
+/// them in a copy, since the hider collects what it hides.
 fn find_in_typed_struct(message: &DynamicMessage) -> OwnSecrets {
     let mut hider = collecting();
     hider.hide_secrets(&mut message.clone(), 0);
@@ -93,7 +93,8 @@ pub(super) fn has_secret_name(pair: &Pair, message: &DynamicMessage) -> bool {
     name.is_some_and(|name| name.as_str().is_some_and(words::sounds_secret))
 }
 
-/// Whether the value of a pair is secret: because of its name, or by itself.
+/// Returns whether the value of a pair is secret, by its name or by its own
+/// form. `is_named` says whether the name sounds secret.
 pub(super) fn is_secret_value(value: &Value, is_named: bool) -> bool {
     let text = match value {
         Value::String(text) => Some(text.as_str()),
@@ -107,7 +108,7 @@ pub(super) fn is_secret_value(value: &Value, is_named: bool) -> bool {
     }
 }
 
-/// Whether a text, or bytes that are one, are a secret by their form.
+/// Returns whether a text, or bytes that are a text, have the form of a secret.
 pub(super) fn is_secret_form(value: &Value) -> bool {
     match value {
         Value::String(text) => words::is_secret_text(text),
@@ -116,8 +117,8 @@ pub(super) fn is_secret_form(value: &Value) -> bool {
     }
 }
 
-/// Whether a map has a value whose key sounds secret, or a credential among
-/// its values.
+/// Returns whether a map has a key that sounds secret, or a credential as a
+/// value.
 fn has_secret_entry(value: &Value) -> bool {
     let Value::Map(map) = value else {
         return false;
@@ -132,8 +133,8 @@ fn has_secret_entry(value: &Value) -> bool {
     })
 }
 
-/// Whether a value that is secret as a whole is there to be seen, and is not
-/// only the place where it can be found.
+/// Returns whether the value of a secret field shows a secret. A file name or a
+/// variable where the secret can be found does not.
 pub(super) fn reveals(value: &Value) -> bool {
     match value {
         Value::String(text) => !text.is_empty() && text != REDACTED,
@@ -145,8 +146,8 @@ pub(super) fn reveals(value: &Value) -> bool {
     }
 }
 
-/// Returns whether a message in a secret field has anything to hide: bytes or a
-/// text inline.
+/// Returns whether a message in a secret field shows a secret: any bytes or
+/// text, or those of an inline data source.
 fn message_reveals(message: &DynamicMessage) -> bool {
     match message.descriptor().full_name() {
         DATA_SOURCE => {
@@ -167,9 +168,9 @@ fn message_reveals(message: &DynamicMessage) -> bool {
     }
 }
 
-/// Returns a check of the encoded bytes of a message: whether
-/// [`find_own_secrets`] may find something by a name or by the form of a text.
-/// `None` if nothing of that kind is in the message.
+/// Returns a check of the encoded bytes of a message, which says whether
+/// [`find_own_secrets`] might find a secret by its name or form. Returns `None`
+/// if the message cannot have such a secret.
 pub(crate) fn quick_check(message: &str) -> Option<fn(&[u8]) -> bool> {
     let rules = table::rules(message)?;
     match (rules.pair, rules.has_maps()) {
@@ -179,8 +180,8 @@ pub(crate) fn quick_check(message: &str) -> Option<fn(&[u8]) -> bool> {
     }
 }
 
-/// Returns whether no error may quote the value at a path: it is in a secret,
-/// or it may be one, such as the value of a header or of metadata.
+/// Returns whether errors must not quote the value at a path. The value is in a
+/// secret, or may be one, such as the value of a header or of metadata.
 pub(crate) fn is_secret_path(path: &Path) -> bool {
     path.steps().iter().any(|step| {
         let Step::Field(field) = step else {
@@ -201,10 +202,11 @@ pub(crate) fn is_secret_field(field: &FieldDescriptor) -> bool {
     table::is_secret(field)
 }
 
-/// The check of a pair: a name, and then its value.
+/// Checks the encoded bytes of a pair: a name and then its value.
 fn pair_may_be_secret(pair: &[u8]) -> bool {
     const NAME: u32 = 1;
     vhosts::fields(pair).any(|field| {
+        // Malformed bytes may hide a secret.
         let Ok(field) = field else { return true };
         let text = std::str::from_utf8(field.value).unwrap_or_default();
         match field.number {
@@ -214,8 +216,8 @@ fn pair_may_be_secret(pair: &[u8]) -> bool {
     })
 }
 
-/// The check of a message that is a map: entries of a key, and then a value,
-/// which has a text in one place only.
+/// Checks the encoded bytes of a message that is a map. An entry has a key and
+/// then a value, in which only one field is a text.
 fn map_may_be_secret(map: &[u8]) -> bool {
     const KEY: u32 = 1;
     // `google.protobuf.Value.string_value`.

@@ -66,10 +66,10 @@ pub enum RedactError {
     },
 }
 
-/// Decodes a body, and takes the secrets out of the message.
+/// Decodes a body, and redacts the secrets in the message.
 ///
 /// # Errors
-/// The type is not known, or the bytes are not of it.
+/// The type is unknown, or the bytes are not of the type.
 pub fn redact(type_url: &str, body: Bytes) -> Result<DynamicMessage, RedactError> {
     let Some(descriptor) = descriptor::message(type_url) else {
         let type_url = type_url.to_owned();
@@ -84,11 +84,11 @@ pub fn redact(type_url: &str, body: Bytes) -> Result<DynamicMessage, RedactError
     Ok(message)
 }
 
-/// Decodes a body, and takes the secrets out of the message. Returns `None` if
-/// there are none: the body can be shown as it is.
+/// Decodes a body, and redacts the secrets in the message. Returns `None` if
+/// there are none, and the body can be shown unchanged.
 ///
 /// # Errors
-/// The type is not known, or the bytes are not of it.
+/// The type is unknown, or the bytes are not of the type.
 pub fn redact_if_secret(
     type_url: &str,
     body: Bytes,
@@ -146,8 +146,8 @@ struct Hider {
 
 impl Hider {
     /// Hides the secrets in a message and in the messages inside it, and
-    /// removes unknown fields. `depth` counts the messages around it, through
-    /// every `Any`; a message that is too deep is hidden as a whole.
+    /// removes unknown fields. `depth` is the number of enclosing messages,
+    /// through every `Any`. A message that nests too deep is hidden as a whole.
     fn hide_secrets(&mut self, message: &mut DynamicMessage, depth: usize) {
         if depth >= MAX_DEPTH {
             return self.hide_all(message, depth);
@@ -177,7 +177,7 @@ impl Hider {
             match rules {
                 Some(rules) if rules.is_secret(&field) => {
                     self.has_key |= rules.is_key(&field) && find::reveals(value);
-                    self.hide(value, depth);
+                    self.hide_value(value, depth);
                 }
                 Some(rules) if rules.is_map(&field) => self.hide_in_map(value, depth),
                 _ => self.hide_in_value(value, depth),
@@ -185,12 +185,12 @@ impl Hider {
         }
     }
 
-    /// Hides the secrets in a value that is not secret itself: a text that is
-    /// one by its form, and the messages in the value, in the items of a list
-    /// or in the values of a map.
+    /// Hides the secrets in a value that is not secret itself: a text with the
+    /// form of a secret, and the secrets in messages, in the items of a list
+    /// and in the values of a map.
     fn hide_in_value(&mut self, value: &mut Value, depth: usize) {
         match value {
-            Value::String(text) if words::is_secret_text(text) => self.hide(value, depth),
+            Value::String(text) if words::is_secret_text(text) => self.hide_value(value, depth),
             Value::Message(message) => self.hide_secrets(message, depth + 1),
             Value::List(list) => {
                 let items = list.iter_mut();
@@ -204,20 +204,20 @@ impl Hider {
         }
     }
 
-    /// Hides the values of a map whose keys sound secret, and the secrets in
-    /// the others.
+    /// Hides the values of a map whose keys sound secret, and the secrets
+    /// inside the other values.
     fn hide_in_map(&mut self, value: &mut Value, depth: usize) {
         let Value::Map(map) = value else { return };
         for (key, value) in map {
             match key.as_str().is_some_and(sounds_secret) {
-                true => self.hide(value, depth),
+                true => self.hide_value(value, depth),
                 false => self.hide_in_value(value, depth),
             }
         }
     }
 
-    /// Hides the value of a pair whose name sounds secret, or which is a
-    /// credential by itself. A command operator of Envoy is shown.
+    /// Hides the value of a pair whose name sounds secret, or whose value is a
+    /// credential. A command operator of Envoy is not hidden.
     fn hide_pair(&mut self, pair: &Pair, message: &mut DynamicMessage, depth: usize) {
         let is_secret = find::has_secret_name(pair, message);
         for field in pair.values {
@@ -225,14 +225,14 @@ impl Hider {
                 && let Some(value) = message.get_field_by_name_mut(field)
                 && find::is_secret_value(value, is_secret)
             {
-                self.hide(value, depth);
+                self.hide_value(value, depth);
             }
         }
     }
 
     /// Changes the body of an `Any` with `change`, and encodes it again. A body
-    /// of an unknown type, or one that is not of its type, is hidden as a
-    /// whole, unless it is empty.
+    /// that cannot be decoded, or has an unknown type, is hidden as a whole.
+    /// Does nothing for an empty one.
     fn change_body(
         &mut self,
         any: &mut DynamicMessage,
@@ -242,9 +242,9 @@ impl Hider {
             return;
         };
         let descriptor = descriptor::message(&type_url);
-        let decoded =
+        let inner =
             descriptor.and_then(|descriptor| DynamicMessage::decode(descriptor, body.clone()).ok());
-        let changed: Bytes = match decoded {
+        let new_body: Bytes = match inner {
             Some(mut message) => {
                 change(self, &mut message);
                 message.encode_to_vec().into()
@@ -252,13 +252,13 @@ impl Hider {
             None if body.is_empty() => return,
             None => REDACTED.into(),
         };
-        any.set_field_by_number(ANY_VALUE, Value::Bytes(changed));
+        any.set_field_by_number(ANY_VALUE, Value::Bytes(new_body));
     }
 
-    /// Hides a value that is secret as a whole: texts and bytes become
-    /// [`REDACTED`], numbers zero, and messages are hidden value by value.
-    /// `depth` counts the messages around the value.
-    fn hide(&mut self, value: &mut Value, depth: usize) {
+    /// Hides a value that is secret as a whole. Texts and bytes become
+    /// [`REDACTED`], numbers become zero, and messages are hidden value by
+    /// value. `depth` is the number of messages around the value.
+    fn hide_value(&mut self, value: &mut Value, depth: usize) {
         match value {
             Value::String(text) => {
                 self.collect(text.as_bytes());
@@ -269,8 +269,12 @@ impl Hider {
                 *bytes = REDACTED.into();
             }
             Value::Message(message) => self.hide_all(message, depth + 1),
-            Value::List(list) => list.iter_mut().for_each(|value| self.hide(value, depth)),
-            Value::Map(map) => map.values_mut().for_each(|value| self.hide(value, depth)),
+            Value::List(list) => list
+                .iter_mut()
+                .for_each(|value| self.hide_value(value, depth)),
+            Value::Map(map) => map
+                .values_mut()
+                .for_each(|value| self.hide_value(value, depth)),
             Value::Bool(value) => *value = false,
             Value::I32(value) | Value::EnumNumber(value) => *value = 0,
             Value::I64(value) => *value = 0,
@@ -282,7 +286,7 @@ impl Hider {
     }
 
     /// Hides every value of a message that is secret as a whole, and removes
-    /// its unknown fields. A message that is too deep becomes empty.
+    /// its unknown fields. A message that nests too deep becomes empty.
     fn hide_all(&mut self, message: &mut DynamicMessage, depth: usize) {
         message.take_unknown_fields().for_each(drop);
         if depth >= MAX_DEPTH {
@@ -295,12 +299,12 @@ impl Hider {
             VALUE => structs::hide(self, message),
             _ => message
                 .fields_mut()
-                .for_each(|(_, value)| self.hide(value, depth)),
+                .for_each(|(_, value)| self.hide_value(value, depth)),
         }
     }
 
-    /// Hides the contents of a `DataSource` that are a secret by their form,
-    /// wherever the source stands.
+    /// Hides the contents of a `DataSource` if they have the form of a secret,
+    /// whatever the field that the source is in.
     fn hide_secret_source(&mut self, source: &mut DynamicMessage) {
         let is_secret = |field: &&str| {
             let value = source.get_field_by_name(field);
@@ -311,21 +315,22 @@ impl Hider {
         }
     }
 
-    /// Hides the secret of a `DataSource` that has it inline. The name of a
-    /// file or a variable that holds the secret is kept.
+    /// Hides the inline contents of a `DataSource`. The name of a file or a
+    /// variable with the secret is not hidden.
     fn hide_inline(&mut self, source: &mut DynamicMessage) {
         for field in INLINE {
             if source.has_field_by_name(field)
                 && let Some(value) = source.get_field_by_name_mut(field)
             {
-                self.hide(value, 0);
+                self.hide_value(value, 0);
                 source.set_field_by_name("inline_string", Value::String(REDACTED.to_owned()));
                 return;
             }
         }
     }
 
-    /// Collects a secret, if they are wanted. The text in place of one is none.
+    /// Collects a secret, if the caller wants them. The placeholder for a
+    /// secret is not collected.
     fn collect(&mut self, value: &[u8]) {
         if let Some(values) = &mut self.values
             && !value.is_empty()

@@ -24,9 +24,9 @@ const RUN: usize = 8;
 /// The shortest secret that is looked for as a whole.
 const SHORTEST: usize = 4;
 
-/// Takes every part of a secret that is eight bytes or longer out of a text,
-/// and secrets of four bytes or more that stand there as a whole. Returns
-/// `None` if the secrets have more than [`MAX_SCRUBBED`] bytes.
+/// Redacts every part of a secret in a text that is eight bytes or longer, and
+/// whole secrets of four bytes or more. Returns `None` if the secrets have more
+/// than [`MAX_SCRUBBED`] bytes.
 ///
 /// ```
 /// use trunkline_proto::redact::scrub;
@@ -43,13 +43,14 @@ pub fn scrub(text: &str, secrets: &[Bytes]) -> Option<String> {
     }
 
     let mut marked = Marked::new(text);
+
     for secret in secrets {
         if secret.len() < RUN {
             marked.mark_whole(secret);
             continue;
         }
         marked.mark_runs(&without_boundaries(secret));
-        marked.mark_runs(&escaped(secret));
+        marked.mark_runs(&escape(secret));
         for offset in 0..3 {
             marked.mark_runs(STANDARD_NO_PAD.encode(&secret[offset..]).as_bytes());
             marked.mark_runs(URL_SAFE_NO_PAD.encode(&secret[offset..]).as_bytes());
@@ -57,7 +58,7 @@ pub fn scrub(text: &str, secrets: &[Bytes]) -> Option<String> {
         marked.mark_runs(hexadecimal(secret, b"0123456789abcdef").as_slice());
         marked.mark_runs(hexadecimal(secret, b"0123456789ABCDEF").as_slice());
     }
-    Some(marked.cut_out())
+    Some(marked.redact())
 }
 
 /// The bytes of a text that belong to a secret.
@@ -71,7 +72,7 @@ struct Marked<'a> {
 }
 
 impl<'a> Marked<'a> {
-    /// Indexes the runs of a text, of which nothing is marked yet.
+    /// Indexes the runs of a text. Nothing is marked yet.
     fn new(text: &'a str) -> Self {
         let mut runs: Vec<_> = runs_of(text.as_bytes()).zip(0..).collect();
         runs.sort_unstable();
@@ -90,22 +91,23 @@ impl<'a> Marked<'a> {
         }
     }
 
-    /// Marks every run of the text that is also in a secret.
+    /// Marks every run of the text that the secret has too.
     fn mark_runs(&mut self, secret: &[u8]) {
         for run in runs_of(secret) {
             let (word, bit) = place(run, self.bits.len());
             if self.bits[word] & bit == 0 {
                 continue;
             }
-            let first = self.runs.partition_point(|(other, _)| *other < run);
+            let first = self.runs.partition_point(|(text_run, _)| *text_run < run);
             let later_runs = self.runs[first..].iter();
-            for (_, start) in later_runs.take_while(|(other, _)| *other == run) {
+            for (_, start) in later_runs.take_while(|(text_run, _)| *text_run == run) {
                 self.is_marked[*start..*start + RUN].fill(true);
             }
         }
     }
 
-    /// Marks a short secret wherever the text has all of it.
+    /// Marks a short secret wherever the text has the whole of it. Ignores a
+    /// secret below [`SHORTEST`] bytes, which ordinary texts contain by chance.
     fn mark_whole(&mut self, secret: &[u8]) {
         if secret.len() < SHORTEST {
             return;
@@ -117,32 +119,32 @@ impl<'a> Marked<'a> {
     }
 
     /// Returns the text with [`REDACTED`] in place of each marked part. A
-    /// character that is marked in part goes as a whole.
-    fn cut_out(&self) -> String {
-        let mut left = String::with_capacity(self.text.len());
+    /// character with a marked byte is redacted as a whole.
+    fn redact(&self) -> String {
+        let mut redacted = String::with_capacity(self.text.len());
         let mut was_marked = false;
         for (position, character) in self.text.char_indices() {
             let is_marked =
                 self.is_marked[position..position + character.len_utf8()].contains(&true);
             match (is_marked, was_marked) {
-                (true, false) => left.push_str(REDACTED),
+                (true, false) => redacted.push_str(REDACTED),
                 (true, true) => {}
-                (false, _) => left.push(character),
+                (false, _) => redacted.push(character),
             }
             was_marked = is_marked;
         }
-        left
+        redacted
     }
 }
 
-/// All runs of some bytes in their order, each as a number.
+/// Returns all runs of some bytes in their order, each as a number.
 fn runs_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
     let mut run = 0;
     let numbers = bytes.iter().map(move |byte| {
         run = run << 8 | u64::from(*byte);
         run
     });
-    // The first numbers are of too few bytes.
+    // The first numbers have too few bytes for a run.
     numbers.skip(RUN - 1)
 }
 
@@ -160,8 +162,8 @@ fn without_boundaries(secret: &[u8]) -> Vec<u8> {
     lines.flatten().copied().collect()
 }
 
-/// A secret as it is printed between quotes.
-fn escaped(secret: &[u8]) -> Vec<u8> {
+/// Returns a secret in the form that it has between quotes, with escapes.
+fn escape(secret: &[u8]) -> Vec<u8> {
     let mut escaped = Vec::with_capacity(secret.len());
     for byte in without_boundaries(secret) {
         match byte {
@@ -169,7 +171,7 @@ fn escaped(secret: &[u8]) -> Vec<u8> {
             b'\r' => escaped.extend(b"\\r"),
             b'\t' => escaped.extend(b"\\t"),
             b'"' | b'\\' => escaped.extend([b'\\', byte]),
-            other => escaped.push(other),
+            plain => escaped.push(plain),
         }
     }
     escaped

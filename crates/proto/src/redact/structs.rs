@@ -22,10 +22,10 @@ pub(super) fn is_typed_struct(name: &str) -> bool {
     ["xds.type.v3.TypedStruct", "udpa.type.v1.TypedStruct"].contains(&name)
 }
 
-/// Hides the secrets in the value of a `TypedStruct`; all of the value, if its
-/// type is not known. `depth` counts the messages around it.
+/// Hides the secrets in the value of a `TypedStruct`. Hides the whole value if
+/// its type is unknown. `depth` is the number of enclosing messages.
 pub(super) fn hide_secrets(hider: &mut Hider, message: &mut DynamicMessage, depth: usize) {
-    // Asked first: to borrow an absent field mutably would set it.
+    // A mutable borrow of an absent field would set it.
     if !message.has_field_by_name(VALUE) {
         return;
     }
@@ -42,9 +42,10 @@ pub(super) fn hide_secrets(hider: &mut Hider, message: &mut DynamicMessage, dept
     }
 }
 
-/// Hides the secrets in a `Struct` that stands for the message `of`. The value
-/// of a key that is no field of it is hidden as well. `depth` counts the
-/// messages around it; a `Struct` that is too deep is hidden as a whole.
+/// Hides the secrets in a `Struct` that stands for a message of the type
+/// `descriptor`. Hides the value of a key that is not a field of the type too.
+/// `depth` is the number of enclosing messages; a `Struct` that nests too deep
+/// is hidden as a whole.
 fn hide_in_struct(
     hider: &mut Hider,
     descriptor: &MessageDescriptor,
@@ -62,14 +63,15 @@ fn hide_in_struct(
             None => hider.hide_all(message, depth),
         },
         name if is_typed_struct(name) => hide_in_typed_struct(hider, message, depth),
-        // These are written as they are: what people chose is in a `Struct`.
+        // A well-known type has its own JSON form, which is not that of its
+        // fields.
         name if name.starts_with("google.protobuf.") => hider.hide_secrets(message, depth + 1),
         _ => hide_in_fields(hider, descriptor, message, depth),
     }
 }
 
 /// Hides the secrets among the entries of a `Struct` that stand for the fields
-/// of the message `of`.
+/// of a message of the type `descriptor`.
 fn hide_in_fields(
     hider: &mut Hider,
     descriptor: &MessageDescriptor,
@@ -83,14 +85,14 @@ fn hide_in_fields(
         name.is_some_and(|name| sounds_secret(&name))
     });
 
-    each_entry(message, |key, value| match find_field(descriptor, key) {
+    for_each_entry(message, |key, value| match find_field(descriptor, key) {
         Some(field) if rules.is_some_and(|rules| rules.is_secret(&field)) => {
             hider.has_key |= rules.is_some_and(|rules| rules.is_key(&field));
             hide(hider, value);
         }
         Some(field) if rules.is_some_and(|rules| rules.is_map(&field)) => {
             change_struct(value, |map| {
-                each_entry(map, |key, value| match sounds_secret(key) {
+                for_each_entry(map, |key, value| match sounds_secret(key) {
                     true => hide(hider, value),
                     false => hider.hide_secrets(value, depth + 1),
                 });
@@ -103,18 +105,18 @@ fn hide_in_fields(
             }
         }
         Some(field) => hide_in_field(hider, &field, value, depth),
-        // The type of an `Any` stands among its fields.
+        // The type of an `Any` is an entry beside its fields, and no secret.
         None if key == ANY_TYPE => {}
         None => hide(hider, value),
     });
 }
 
-/// Hides the secrets in a `TypedStruct` that is itself written as a `Struct`;
-/// all of its value, if its type is not known.
+/// Hides the secrets in a `TypedStruct` that is itself written as a `Struct`.
+/// Hides its whole value if its type is unknown.
 fn hide_in_typed_struct(hider: &mut Hider, message: &mut DynamicMessage, depth: usize) {
     let url = text_at(message, TYPE_URL).or_else(|| text_at(message, TYPE_URL_IN_JSON));
     let descriptor = url.and_then(|url| descriptor::message(&url));
-    each_entry(message, |key, value| match (key, &descriptor) {
+    for_each_entry(message, |key, value| match (key, &descriptor) {
         (VALUE, Some(descriptor)) => {
             change_struct(value, |inner| {
                 hide_in_struct(hider, descriptor, inner, depth + 1)
@@ -154,15 +156,15 @@ fn hide_in_field(
     if field.is_map() {
         if let Kind::Message(descriptor) = descriptor.map_entry_value_field().kind() {
             change_struct(value, |map| {
-                each_entry(map, |_, value| hide_in_value(&descriptor, value));
+                for_each_entry(map, |_, value| hide_in_value(&descriptor, value));
             });
         }
         return;
     }
 
-    // Of the two, one finds nothing: a value is a message or a list.
+    // The value is a message or a list, so one of these does nothing.
     hide_in_value(&descriptor, value);
-    each_item(value, |item| hide_in_value(&descriptor, item));
+    for_each_item(value, |item| hide_in_value(&descriptor, item));
 }
 
 /// Calls `change` with the `Struct` in a `google.protobuf.Value`; not at all,
@@ -175,9 +177,9 @@ fn change_struct(value: &mut DynamicMessage, change: impl FnOnce(&mut DynamicMes
     }
 }
 
-/// Calls `change` with each item of the list in a `google.protobuf.Value`; not
-/// at all, if that holds something else.
-fn each_item(value: &mut DynamicMessage, change: impl FnMut(&mut DynamicMessage)) {
+/// Calls `change` with each item of the list in a `google.protobuf.Value`. Does
+/// nothing if the value is not a list.
+fn for_each_item(value: &mut DynamicMessage, change: impl FnMut(&mut DynamicMessage)) {
     if value.has_field_by_name(LIST)
         && let Some(Value::Message(list)) = value.get_field_by_name_mut(LIST)
         && let Some(Value::List(items)) = list.get_field_by_name_mut("values")
@@ -188,7 +190,7 @@ fn each_item(value: &mut DynamicMessage, change: impl FnMut(&mut DynamicMessage)
 }
 
 /// Calls `change` with the key and the value of each entry of a `Struct`.
-fn each_entry(message: &mut DynamicMessage, mut change: impl FnMut(&str, &mut DynamicMessage)) {
+fn for_each_entry(message: &mut DynamicMessage, mut change: impl FnMut(&str, &mut DynamicMessage)) {
     if let Some(Value::Map(map)) = message.get_field_by_name_mut("fields") {
         for (key, value) in map {
             if let (Some(key), Value::Message(value)) = (key.as_str(), value) {
@@ -198,11 +200,12 @@ fn each_entry(message: &mut DynamicMessage, mut change: impl FnMut(&str, &mut Dy
     }
 }
 
-/// Returns the text at a key of a `Struct`; `None` if it has no such key.
-fn text_at(message: &mut DynamicMessage, expected: &str) -> Option<String> {
+/// Returns the text at a key of a `Struct`. Returns `None` if there is no text
+/// at this key.
+fn text_at(message: &mut DynamicMessage, wanted_key: &str) -> Option<String> {
     let mut text = None;
-    each_entry(message, |key, value| {
-        if key == expected {
+    for_each_entry(message, |key, value| {
+        if key == wanted_key {
             text = text_of(value);
         }
     });
@@ -230,7 +233,8 @@ pub(super) fn hide(hider: &mut Hider, value: &mut DynamicMessage) {
     value.set_field_by_name(TEXT, Value::String(REDACTED.to_owned()));
 }
 
-/// Collects all texts in a `google.protobuf.Value`, down to some depth.
+/// Collects all texts in a `google.protobuf.Value`, down to a depth of
+/// [`MAX_DEPTH`]. Does nothing if the caller does not want them.
 fn collect(hider: &mut Hider, value: &mut DynamicMessage, depth: usize) {
     if hider.values.is_none() || depth >= MAX_DEPTH {
         return;
@@ -238,8 +242,8 @@ fn collect(hider: &mut Hider, value: &mut DynamicMessage, depth: usize) {
     if let Some(text) = text_of(value) {
         hider.collect(text.as_bytes());
     }
-    each_item(value, |item| collect(hider, item, depth + 1));
+    for_each_item(value, |item| collect(hider, item, depth + 1));
     change_struct(value, |inner| {
-        each_entry(inner, |_, value| collect(hider, value, depth + 1));
+        for_each_entry(inner, |_, value| collect(hider, value, depth + 1));
     });
 }

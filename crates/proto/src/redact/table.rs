@@ -119,7 +119,8 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Makes the rules of a message from the tables.
+    /// Makes the rules of a message from the tables of secret fields, keys,
+    /// maps and pairs.
     fn of(message: &MessageDescriptor) -> Self {
         let mut rules = Self {
             pair: PAIRS

@@ -46,9 +46,8 @@ pub(super) fn is_secret_text(text: &str) -> bool {
     text.contains(PEM_KEY) || is_web_token(text)
 }
 
-/// Whether a text of a person's own, in a header or in metadata, is a secret
-/// whatever its name: as [`is_secret_text`], or the value of an
-/// `Authorization` header.
+/// Returns whether a text in a header or in metadata is a secret, whatever its
+/// name: by [`is_secret_text`], or as the value of an `Authorization` header.
 pub(super) fn is_credential(text: &str) -> bool {
     let has_scheme = |scheme: &&str| {
         let start = text.get(..scheme.len());
@@ -66,8 +65,8 @@ pub(super) fn is_operator(text: &str) -> bool {
     inner.is_some_and(|inner| !inner.is_empty() && !inner.contains('%'))
 }
 
-/// Whether a text is a JSON web token: three parts in base64, of which the
-/// first begins an object.
+/// Returns whether a text is a JSON web token: three parts in base64, the first
+/// of which begins with an encoded brace.
 fn is_web_token(text: &str) -> bool {
     let is_digit = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let mut parts = text.trim().split('.');

@@ -14,15 +14,15 @@ use super::{
 };
 use crate::discovery;
 
-/// Reads a file by its name: `.json` is JSON, `.pb` a binary
-/// `DiscoveryResponse`, anything else YAML. Protobuf's own text format is a
-/// mistake, which says what to do.
+/// Reads a file in the format of its name: `.json` is JSON, `.pb` a binary
+/// `DiscoveryResponse`, any other name YAML. A file in protobuf's text format
+/// is a mistake, whose message says what to do.
 #[must_use]
 pub fn read_bytes(file: &str, bytes: Bytes, options: &Options) -> Document {
     let refuse =
         |position, problem| Document::of_error(TextError::without_path(file, position, problem));
     match extension(file).as_str() {
-        BINARY => match decode(bytes, options) {
+        BINARY => match decode_response(bytes, options) {
             Ok(response) => read_response(file, response, options),
             Err(problem) => refuse(Position::default(), problem),
         },
@@ -33,8 +33,8 @@ pub fn read_bytes(file: &str, bytes: Bytes, options: &Options) -> Document {
     }
 }
 
-/// Reads a text of a known format. One that is no UTF-8 has one mistake and no
-/// resources.
+/// Reads a text of a known format. A text that is not UTF-8 has one mistake and
+/// no resources.
 #[must_use]
 pub fn read_text_as(format: Format, file: &str, bytes: &[u8], options: &Options) -> Document {
     match std::str::from_utf8(bytes) {
@@ -62,19 +62,24 @@ fn extension(file: &str) -> String {
     extension.to_ascii_lowercase()
 }
 
-/// Decodes a binary file. One that is longer than the limit, or no
-/// `DiscoveryResponse`, is a mistake.
-fn decode(bytes: Bytes, options: &Options) -> Result<discovery::DiscoveryResponse, Problem> {
+/// Decodes a binary file.
+///
+/// # Errors
+/// The file is longer than the limit, or not a `DiscoveryResponse`.
+fn decode_response(
+    bytes: Bytes,
+    options: &Options,
+) -> Result<discovery::DiscoveryResponse, Problem> {
     let (len, max) = (bytes.len(), options.limits.bytes);
     if len > max {
         return Err(Problem::TooLong { len, max });
     }
-    let decoded = discovery::DiscoveryResponse::decode(bytes);
-    decoded.map_err(|error| not_binary("DiscoveryResponse", &error))
+    let response = discovery::DiscoveryResponse::decode(bytes);
+    response.map_err(|error| not_binary("DiscoveryResponse", &error))
 }
 
-/// Reads the resources of a response. One with a mistake is left out and
-/// reported, as far as the limit of reports allows.
+/// Reads the resources of a response. A resource with a mistake is left out and
+/// reported, up to the maximum of reports.
 fn read_response(
     file: &str,
     response: discovery::DiscoveryResponse,

@@ -29,12 +29,12 @@ pub(super) fn has_resources(root: &Node) -> bool {
 
 impl Reader<'_> {
     /// Reads the static resources of a bootstrap, and reports the mistakes in
-    /// the rest of it. If they are there under both names, that is a mistake,
-    /// and the first ones in the file are read.
+    /// its other fields. If both spellings of the field are present, reports
+    /// that, and reads the first one in the file.
     pub(super) fn read_bootstrap(&mut self, root: Node) {
-        if let [Some(_), Some(second)] = STATIC.map(|name| root.get(name)) {
+        if let [Some(_), Some(duplicate)] = STATIC.map(|name| root.get(name)) {
             let problem = Problem::DuplicateField(STATIC[0].to_owned());
-            self.walk.report::<()>(second.at, problem);
+            self.walk.report::<()>(duplicate.at, problem);
         }
         if let Some(descriptor) = descriptor::message("envoy.config.bootstrap.v3.Bootstrap") {
             self.walk.read_fields(&descriptor, &root, &STATIC);
@@ -48,8 +48,8 @@ impl Reader<'_> {
         self.walk.path.pop();
     }
 
-    /// Reads each list of `static_resources`, in the order of the file, and
-    /// reports the mistakes in its other fields.
+    /// Reads each list of `static_resources` in the order of the file, and
+    /// reports the mistakes in the other fields.
     fn read_static_resources(&mut self, node: Node) {
         let message = "envoy.config.bootstrap.v3.Bootstrap.StaticResources";
         if let Some(descriptor) = descriptor::message(message) {
@@ -77,15 +77,15 @@ impl Reader<'_> {
     }
 }
 
-/// Takes the value of the first entry of a mapping that has one of `keys`;
-/// `None` if there is none.
+/// Returns the value of the first entry with one of these keys. Returns `None`
+/// if there is no such entry.
 fn take_first(node: Node, keys: &[&str]) -> Option<Node> {
     let Value::Map(entries) = node.value else {
         return None;
     };
     let mut matching = entries
         .into_iter()
-        .filter(|e| keys.contains(&e.key.as_str()));
+        .filter(|entry| keys.contains(&entry.key.as_str()));
     matching.next().map(|entry| entry.node)
 }
 

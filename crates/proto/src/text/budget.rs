@@ -33,8 +33,8 @@ pub(super) struct Budget<'a> {
 }
 
 impl<'a> Budget<'a> {
-    /// The budget of a text of which nothing was read yet. Its bytes are taken
-    /// twice: they are in the text and in the tree.
+    /// Makes the budget of a text before it is read. The bytes of the text
+    /// count twice, since the tree has them too.
     pub(super) fn of_text(text: &str, limits: &'a Limits) -> Self {
         Self {
             limits,
@@ -51,19 +51,19 @@ impl<'a> Budget<'a> {
 
     /// Counts a scalar or a key before it is made.
     pub(super) fn take_scalar(&mut self) -> Result<(), Problem> {
-        self.take(SCALAR)
+        self.charge(SCALAR)
     }
 
     /// Counts a list or a mapping before it is made.
     pub(super) fn take_collection(&mut self) -> Result<(), Problem> {
-        self.take(COLLECTION)
+        self.charge(COLLECTION)
     }
 
-    /// Counts a copy before it is made.
+    /// Counts a copy by an alias before it is made.
     ///
     /// # Errors
     /// The copies are more or longer than a limit.
-    pub(super) fn take_copy(&mut self, size: &Size) -> Result<(), Problem> {
+    pub(super) fn charge_copy(&mut self, size: &Size) -> Result<(), Problem> {
         self.copied += size.values;
         self.copied_bytes = self.copied_bytes.saturating_add(size.bytes);
         let (max, max_bytes) = (self.limits.expanded, self.limits.bytes);
@@ -73,20 +73,20 @@ impl<'a> Budget<'a> {
         if self.copied_bytes > max_bytes {
             return Err(Problem::LongAliases { max: max_bytes });
         }
-        self.take(size.values as u64 * COLLECTION + size.bytes as u64)
+        self.charge(size.values as u64 * COLLECTION + size.bytes as u64)
     }
 
     /// Counts so many bytes of memory.
-    pub(super) fn take(&mut self, cost: u64) -> Result<(), Problem> {
-        take(&mut self.taken, cost, self.limits)
+    pub(super) fn charge(&mut self, cost: u64) -> Result<(), Problem> {
+        charge(&mut self.taken, cost, self.limits)
     }
 }
 
-/// Adds a cost to the memory that was taken.
+/// Adds a cost to the memory that the text takes.
 ///
 /// # Errors
-/// It is more than the limit.
-pub(super) fn take(taken: &mut u64, cost: u64, limits: &Limits) -> Result<(), Problem> {
+/// The memory is more than the limit.
+pub(super) fn charge(taken: &mut u64, cost: u64, limits: &Limits) -> Result<(), Problem> {
     *taken = taken.saturating_add(cost);
     let max = limits.memory;
     match *taken > max {
@@ -107,8 +107,9 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// Measures a tree. Recursion is bounded, because the levels are.
-    pub(super) fn of(node: &Node) -> Self {
+    /// Measures a tree. The recursion is bounded, since the parser limits the
+    /// levels.
+    pub(super) fn measure(node: &Node) -> Self {
         let mut size = Self {
             values: 1,
             ..Self::default()
@@ -136,7 +137,7 @@ impl Size {
 
     /// Adds a value that is inside of this collection.
     fn add_inner(&mut self, node: &Node) {
-        let inner = Self::of(node);
+        let inner = Self::measure(node);
         self.values += inner.values;
         self.bytes += inner.bytes;
         self.levels = self.levels.max(inner.levels + 1);

@@ -41,7 +41,7 @@ pub fn read(file: &str, text: &str, options: &Options) -> Document {
     read_as(Format::of(file), file, text, options)
 }
 
-/// Reads the resources of a text whose format is known; `file` is its name in
+/// Reads the resources of a text of a known format. `file` is its name in
 /// errors. A text that is not of the format has one error and no resources.
 #[must_use]
 pub fn read_as(format: Format, file: &str, text: &str, options: &Options) -> Document {
@@ -49,9 +49,10 @@ pub fn read_as(format: Format, file: &str, text: &str, options: &Options) -> Doc
         Ok(parsed) => {
             let mut reader = Reader::new(file, options, parsed.taken);
             let octals = parsed.octals.into_iter();
-            let octals =
+            let octal_warnings =
                 octals.map(|(position, problem)| TextError::without_path(file, position, problem));
-            reader.walk.warnings.extend(octals);
+            reader.walk.warnings.extend(octal_warnings);
+
             let is_empty = parsed
                 .documents
                 .iter()
@@ -59,10 +60,12 @@ pub fn read_as(format: Format, file: &str, text: &str, options: &Options) -> Doc
             if is_empty {
                 reader.walk.warn(Position::START, Problem::of_empty(text));
             }
+
             let manifests = match reader.parse_manifests(format, text, &parsed.documents) {
                 Ok(manifests) => manifests,
                 Err(error) => return Document::of_error(*error),
             };
+
             for (root, manifest) in parsed.documents.into_iter().zip(manifests) {
                 match manifest {
                     Some(manifest) => reader.read_manifest(manifest),
@@ -102,8 +105,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Parses the documents again that are manifests, by the schema that these
-    /// are written in. `None` stands for each other document.
+    /// Parses the documents that are manifests again, by the schema that
+    /// Kubernetes uses. Other documents become `None`.
     fn parse_manifests(
         &mut self,
         format: Format,
@@ -115,11 +118,14 @@ impl<'a> Reader<'a> {
         if !documents.iter().any(is_manifest) {
             return Ok(vec![None; documents.len()]);
         }
+
         let (file, limits) = (self.walk.file, &options.limits);
         let parsed = parse_by(Schema::Core, format, file, text, limits)?;
         let roots = parsed.documents.into_iter();
         let roots = roots.map(|root| Some(root).filter(is_manifest));
-        // What is octal to Envoy was found in all documents.
+
+        // The warnings so far are of the first parse, for which a leading zero
+        // means octal; it does not in the schema of manifests.
         self.walk.warnings.clear();
         Ok(roots.collect())
     }
@@ -135,9 +141,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads one document: a resource, a list of resources, a bootstrap, or a
-    /// dump of Envoy.
-    /// Anything else is a mistake, but an empty document is none. Each but a
-    /// resource may say `allow_removal`, and a document may say nothing else.
+    /// dump of Envoy. Another kind of document is a mistake, except an empty
+    /// one. All but a resource may have the key `allow_removal`, also as their
+    /// only key.
     fn read_document(&mut self, mut root: Node) {
         let has_type = root.get(TYPE).is_some();
         if !has_type && self.take_allow_removal(&mut root) && root.is_empty_map() {
@@ -151,7 +157,7 @@ impl<'a> Reader<'a> {
         }
 
         match root.value {
-            // An empty file, or a `---` with nothing after it.
+            // The file is empty, or nothing follows a `---`.
             Value::Null => {}
             Value::Map(_) if root.get(RESOURCES).is_some() => self.read_response(root),
             Value::Map(_) if bootstrap::has_resources(&root) => self.read_bootstrap(root),
@@ -162,7 +168,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes `allow_removal` out of a document. Returns whether it was there.
+    /// Removes `allow_removal` from a document and records its value. Returns
+    /// whether the document has the key.
     fn take_allow_removal(&mut self, root: &mut Node) -> bool {
         let Value::Map(entries) = &mut root.value else {
             return false;
@@ -187,9 +194,8 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Reads a document in the form of a `DiscoveryResponse`: its `resources`.
-    /// Its other fields are read so that a mistake in them is seen, and not
-    /// used.
+    /// Reads a document in the form of a `DiscoveryResponse`, which has
+    /// `resources`. Its other fields are only checked.
     fn read_response(&mut self, root: Node) {
         let response = descriptor::message("envoy.service.discovery.v3.DiscoveryResponse");
         if let Some(descriptor) = response {
@@ -206,13 +212,13 @@ impl<'a> Reader<'a> {
         self.walk.path.pop();
     }
 
-    /// Reads the items of a list of resources, each with `read`, and adds those
-    /// without a mistake. A list that is missing or null has no items; a value
-    /// that is no list is a mistake.
+    /// Reads the items of a list of resources, each with `read_item`, and adds those
+    /// without a mistake. A missing list or null has no items; another value is
+    /// a mistake.
     pub(super) fn read_list(
         &mut self,
         list: Option<Node>,
-        read: impl Fn(&mut Self, Node) -> Option<Resource>,
+        read_item: impl Fn(&mut Self, Node) -> Option<Resource>,
     ) {
         let Some(Node {
             at: position,
@@ -226,7 +232,7 @@ impl<'a> Reader<'a> {
             Value::List(items) => {
                 for (index, item) in items.into_iter().enumerate() {
                     self.walk.path.push(Step::Index(index));
-                    self.add_resource(item.at, |reader| read(reader, item));
+                    self.add_resource(item.at, |reader| read_item(reader, item));
                     self.walk.path.pop();
                 }
             }
@@ -244,24 +250,24 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Adds the resource that `read` returns, unless it reported a mistake.
+    /// Adds the resource that `read_one` returns, unless `read_one` reported a mistake.
     pub(super) fn add_resource(
         &mut self,
         position: Position,
-        read: impl FnOnce(&mut Self) -> Option<Resource>,
+        read_one: impl FnOnce(&mut Self) -> Option<Resource>,
     ) {
-        if self.walk.take(position, RESOURCE).is_none() {
+        if self.walk.charge(position, RESOURCE).is_none() {
             return;
         }
         let mistakes_before = self.walk.total;
-        let resource = read(self);
+        let resource = read_one(self);
         if self.walk.total == mistakes_before {
             self.resources.extend(resource);
         }
     }
 
-    /// Reads a resource that states its type, out of its wrapper if it has one.
-    /// `None` if a mistake was reported.
+    /// Reads a resource that states its type, or the one inside its wrapper.
+    /// Returns `None` if a mistake was reported.
     pub(super) fn read_resource(&mut self, node: Node) -> Option<Resource> {
         let url = self.walk.read_type_url(&node, guess::resource)?;
         if descriptor::full_name(url) != descriptor::full_name(descriptor::types::RESOURCE) {
@@ -280,8 +286,9 @@ impl<'a> Reader<'a> {
         resource
     }
 
-    /// Reads a resource that is not wrapped, or no longer: `wrapper` was read
-    /// before. A body of an unknown type passes if it is written as base64.
+    /// Reads a resource, for which `wrapper` was read before. A body of an
+    /// unknown type is accepted in base64. Returns `None` if a mistake was
+    /// reported.
     fn read_body(&mut self, node: Node, wrapper: discovery::Resource) -> Option<Resource> {
         let type_url = self.walk.read_type_url(&node, guess::resource)?.to_owned();
         let (message, body) = match opaque_body(&type_url, &node) {
@@ -295,8 +302,8 @@ impl<'a> Reader<'a> {
         Some(self.build_resource(type_url, message, body, wrapper, node))
     }
 
-    /// Reads a resource that does not state its type, because its place in the
-    /// document tells it: `of`.
+    /// Reads a resource that does not state its type, since its place in the
+    /// document implies `descriptor`. Returns `None` if a mistake was reported.
     pub(super) fn read_untyped(
         &mut self,
         descriptor: MessageDescriptor,
@@ -309,7 +316,7 @@ impl<'a> Reader<'a> {
         Some(self.build_resource(type_url, message, body, wrapper, node))
     }
 
-    /// Puts the parts of a resource together. Its path is that of the walk.
+    /// Makes a resource of its parts, at the path of the walk.
     pub(super) fn build_resource(
         &self,
         type_url: String,
@@ -329,8 +336,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the fields of a wrapper other than its resource, by way of its
-    /// encoded message. `None` if it cannot be read, which was reported.
+    /// Reads the fields of a wrapper except its resource, by encoding and
+    /// decoding them. Returns `None` if a mistake was reported.
     fn read_wrapper(
         &mut self,
         descriptor: &MessageDescriptor,

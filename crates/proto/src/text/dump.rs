@@ -56,7 +56,7 @@ pub(super) fn is_dump(root: &Node) -> bool {
     }
 }
 
-/// Returns whether a type is that of a dump, or of a part of one.
+/// Returns whether a type is that of a dump or of a part of a dump.
 fn is_section(type_url: &Node) -> bool {
     let Value::String(url) = &type_url.value else {
         return false;
@@ -71,14 +71,14 @@ fn is_section(type_url: &Node) -> bool {
 }
 
 impl Reader<'_> {
-    /// Reads the resources of a dump. Recursion is bounded, because the levels
-    /// of a tree are.
+    /// Reads the resources of a dump. The recursion is bounded, since the
+    /// parser limits the levels of a tree.
     pub(super) fn read_dump(&mut self, node: Node) {
         let is_resource = node.get(TYPE).is_some_and(
             |entry| matches!(&entry.node.value, Value::String(url) if is_resource_type(url)),
         );
         if is_resource {
-            return self.add_resource(node.at, |reader| reader.read_dumped(node));
+            return self.add_resource(node.at, |reader| reader.read_dump_resource(node));
         }
 
         match node.value {
@@ -105,9 +105,9 @@ impl Reader<'_> {
         self.walk.path.pop();
     }
 
-    /// Reads a resource of a dump. A secret that is not shown is left out, with
-    /// a warning.
-    fn read_dumped(&mut self, node: Node) -> Option<Resource> {
+    /// Reads a resource of a dump. A redacted secret is left out, with a
+    /// warning.
+    fn read_dump_resource(&mut self, node: Node) -> Option<Resource> {
         let position = node.at;
         let resource = self.read_resource(node)?;
         let is_hidden = full_name(&resource.type_url) == full_name(types::SECRET)
@@ -116,13 +116,13 @@ impl Reader<'_> {
             self.walk.warn(position, Problem::RedactedInDump);
             return None;
         }
-        let resource = self.without_zero_weights(resource)?;
+        let resource = self.remove_zero_weights(resource)?;
         self.name_listener(resource)
     }
 
-    /// Takes the weights out of the localities of endpoints that are zero:
-    /// Envoy writes those where there are none, and would refuse them.
-    fn without_zero_weights(&mut self, mut resource: Resource) -> Option<Resource> {
+    /// Removes the weights that are zero from localities. Envoy dumps a missing
+    /// weight as zero, but refuses a zero weight.
+    fn remove_zero_weights(&mut self, mut resource: Resource) -> Option<Resource> {
         let endpoints = resource.message.get_field_by_name_mut("endpoints");
         let is_assignment =
             full_name(&resource.type_url) == full_name(types::CLUSTER_LOAD_ASSIGNMENT);

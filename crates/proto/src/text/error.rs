@@ -22,8 +22,8 @@ pub struct TextError {
 }
 
 impl TextError {
-    /// Makes the mistake of a text that could not be read, at a place without a
-    /// field.
+    /// Makes the mistake of a text that could not be parsed, with a position
+    /// but without a field.
     pub(super) fn without_path(file: &str, position: Position, problem: Problem) -> Self {
         Self {
             file: file.to_owned(),
@@ -142,7 +142,7 @@ pub enum Problem {
     )]
     NotADocument(String),
     /// A mapping that lacks its type.
-    #[error("the key \"@type\" is missing; {}", add_type(.0.as_deref()))]
+    #[error("the key \"@type\" is missing; {}", propose_type(.0.as_deref()))]
     MissingType(
         /// The message that it is by its fields, if only one has them.
         Option<String>,
@@ -173,7 +173,7 @@ pub enum Problem {
     #[error("a type has a slash before its name; write type.googleapis.com/{0}")]
     NoSlash(String),
     /// An unknown type.
-    #[error("unknown type {name:?}{}", other_type(.near.as_deref()))]
+    #[error("unknown type {name:?}{}", propose_other_type(.near.as_deref()))]
     UnknownType {
         /// The type as written.
         name: String,
@@ -262,8 +262,8 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Replaces the quotations of the text in a mistake by a mark, for a
-    /// mistake in a secret. A slip for a field is quoted all the same.
+    /// Returns the problem without quotations of the text, for a mistake in a
+    /// secret. The name of a field that is nearly right stays.
     pub(super) fn without_quotes(mut self) -> Self {
         let quoted = match &mut self {
             Self::UnknownField {
@@ -289,8 +289,8 @@ impl Problem {
     }
 }
 
-/// Proposes the key of a missing type.
-fn add_type(name: Option<&str>) -> String {
+/// Returns the proposal to add a type.
+fn propose_type(name: Option<&str>) -> String {
     match name {
         Some(name) => {
             let short_name = name.rsplit('.').next().unwrap_or(name);
@@ -300,8 +300,8 @@ fn add_type(name: Option<&str>) -> String {
     }
 }
 
-/// Proposes another type, or what to do if there is none.
-fn other_type(near: Option<&str>) -> String {
+/// Returns the proposal of another type, or of what to do if no type is near.
+fn propose_other_type(near: Option<&str>) -> String {
     match near {
         Some(_) => did_you_mean(near),
         None => "; give its descriptors by --descriptors FILE, or its bytes in base64 as `value:`"

@@ -9,27 +9,28 @@ use crate::descriptor::{self, types};
 /// if that cannot be told.
 pub(super) fn resource(node: &Node) -> Option<String> {
     let urls = types::ALL.iter().copied().chain([types::RESOURCE]);
-    best(node, urls.filter_map(descriptor::message))
+    best_match(node, urls.filter_map(descriptor::message))
 }
 
-/// Returns the message of the extension that has the keys of a mapping; `None`
-/// if that cannot be told.
-pub(super) fn extension(node: &Node) -> Option<String> {
+/// Returns the extension whose fields are the keys of a mapping. Returns `None`
+/// if several extensions fit, or none does.
+pub(super) fn guess_extension(node: &Node) -> Option<String> {
     let messages = descriptor::pool().all_messages();
     let extensions = messages.filter(|message| {
         let is_top_level = message.parent_message().is_none();
         is_top_level && message.full_name().starts_with("envoy.extensions.")
     });
-    best(node, extensions)
+    best_match(node, extensions)
 }
 
-/// Returns the one message that has more of the keys than every other, and most
-/// of them.
-fn best(node: &Node, candidates: impl Iterator<Item = MessageDescriptor>) -> Option<String> {
+/// Returns the only message that has more of the keys as fields than every
+/// other. Returns `None` if it has at most half of them, or another message has
+/// as many.
+fn best_match(node: &Node, candidates: impl Iterator<Item = MessageDescriptor>) -> Option<String> {
     let Value::Map(entries) = &node.value else {
         return None;
     };
-    let count = |descriptor: &MessageDescriptor| {
+    let count_fields = |descriptor: &MessageDescriptor| {
         let is_field = |key: &str| {
             descriptor.get_field_by_name(key).is_some()
                 || descriptor.get_field_by_json_name(key).is_some()
@@ -39,7 +40,7 @@ fn best(node: &Node, candidates: impl Iterator<Item = MessageDescriptor>) -> Opt
 
     let mut best: Option<(usize, Option<MessageDescriptor>)> = None;
     for candidate in candidates {
-        let field_count = count(&candidate);
+        let field_count = count_fields(&candidate);
         match &best {
             Some((best_count, _)) if field_count < *best_count => {}
             Some((best_count, _)) if field_count == *best_count => best = Some((field_count, None)),

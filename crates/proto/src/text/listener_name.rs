@@ -10,9 +10,9 @@ use super::{Resource, document::Reader, error::Problem};
 use crate::descriptor::{full_name, types};
 
 impl Reader<'_> {
-    /// Names a resource that is a listener without a name, with a warning; all
-    /// others are returned as they are. A listener that has no address either
-    /// stays without a name, which is found to be a mistake later.
+    /// Names a listener without a name by its address, with a warning. Returns
+    /// other resources unchanged. A listener without an address stays without a
+    /// name, which later checks report.
     pub(super) fn name_listener(&mut self, mut resource: Resource) -> Option<Resource> {
         let is_listener = full_name(&resource.type_url) == full_name(types::LISTENER);
         let is_named = || {
@@ -35,8 +35,9 @@ impl Reader<'_> {
     }
 }
 
-/// Makes a name such as `0.0.0.0_10000` of the address of a listener. One for
-/// UDP ends in `_udp`: it may have the port of another one for TCP.
+/// Returns a name such as `0.0.0.0_10000` for the address of a listener. A name
+/// for UDP ends in `_udp`, since a listener for TCP may have the same port.
+/// Returns `None` if the listener has no address.
 fn name_by_address(listener: &DynamicMessage) -> Option<String> {
     let address = message_in(listener, "address")?;
     if let Some(pipe) = message_in(&address, "pipe") {
@@ -46,8 +47,8 @@ fn name_by_address(listener: &DynamicMessage) -> Option<String> {
     let host = text_in(&socket, "address")?;
     let port = socket.get_field_by_name("port_value")?.as_u32()?;
     let is_udp = socket.get_field_by_name("protocol")?.as_enum_number() == Some(UDP);
-    let end = if is_udp { "_udp" } else { "" };
-    Some(format!("{host}_{port}{end}"))
+    let suffix = if is_udp { "_udp" } else { "" };
+    Some(format!("{host}_{port}{suffix}"))
 }
 
 /// The number of UDP in `SocketAddress.Protocol`.

@@ -14,13 +14,13 @@ enum Part<'a> {
 }
 
 /// Finds the value `text` in a tree at a path such as
-/// `routes[0].route.cluster`. If it is not there, finds its first occurrence at
-/// such a path with other indexes: the resource may have been made smaller
-/// after it was read. Returns the path and the place; `None` if there is no
-/// such value.
+/// `routes[0].route.cluster`. If it is not there, finds the first occurrence at
+/// the same path with other indexes, since parts may have been removed from the
+/// resource after it was read. Returns the path and the position, or `None` if
+/// there is no such value.
 #[must_use]
 pub fn find_text(root: &Node, path: &str, text: &str) -> Option<(String, Position)> {
-    let parts = split(path)?;
+    let parts = split_path(path)?;
     [Indexes::Exact, Indexes::Any]
         .into_iter()
         .find_map(|indexes| {
@@ -34,12 +34,12 @@ pub fn find_text(root: &Node, path: &str, text: &str) -> Option<(String, Positio
         })
 }
 
-/// Finds the place of a path in a tree: that of a scalar itself, and of another
-/// value with its key. If the path ends early, it is that of the last part that
-/// is there.
+/// Returns the position of a path in a tree: that of a scalar itself, and of
+/// another value that of its key. If the tree ends before the path, returns the
+/// position of the last part that exists.
 pub(super) fn find_place(root: &Node, path: &str) -> Position {
     let (mut node, mut position) = (root, root.at);
-    for part in split(path).unwrap_or_default() {
+    for part in split_path(path).unwrap_or_default() {
         let part_place = match part {
             Part::Field(name) => field(node, name).map(|entry| (entry.at, &entry.node)),
             Part::Key(key) => node.get(key).map(|entry| (entry.at, &entry.node)),
@@ -73,8 +73,9 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Finds the value below a node, along the rest of the path; the path that
-    /// was followed is in `path`. `None` if it is not there.
+    /// Finds the value below a node, along the remaining parts of the path, and
+    /// adds the followed parts to the path of the search. Returns `None` if the
+    /// value is not there.
     fn find(&mut self, node: &Node, parts: &[Part<'_>]) -> Option<Position> {
         let Some((part, remainder)) = parts.split_first() else {
             let is_text =
@@ -102,25 +103,25 @@ impl Search<'_> {
         position
     }
 
-    /// Finds the value in the items of a list: in the one at the index, or in
-    /// any.
+    /// Finds the value in the items of a list: only in the item at the index,
+    /// or in any of them.
     fn find_in_list(
         &mut self,
         node: &Node,
         index: usize,
         remainder: &[Part<'_>],
     ) -> Option<Position> {
-        // A single value may stand for a list of one.
+        // Envoy accepts a single value in place of a list with one item.
         let list = match &node.value {
             Value::List(list) => list.as_slice(),
             _ => std::slice::from_ref(node),
         };
         let path_len = self.path.len();
-        let mut searched = match self.indexes {
+        let mut candidates = match self.indexes {
             Indexes::Exact => index..index + 1,
             Indexes::Any => 0..list.len(),
         };
-        searched.find_map(|index| {
+        candidates.find_map(|index| {
             let item = list.get(index)?;
             self.path.truncate(path_len);
             self.path.push_str(&format!("[{index}]"));
@@ -146,18 +147,18 @@ fn item(node: &Node, index: usize) -> Option<&Node> {
 /// `route_config_name`.
 fn to_json_name(name: &str) -> String {
     let mut words = name.split('_');
-    let first = words.next().unwrap_or_default().to_owned();
-    words.fold(first, |mut json, word| {
+    let first_word = words.next().unwrap_or_default().to_owned();
+    words.fold(first_word, |mut json, word| {
         let mut chars = word.chars();
-        json.extend(chars.next().map(|c| c.to_ascii_uppercase()));
+        json.extend(chars.next().map(|letter| letter.to_ascii_uppercase()));
         json + chars.as_str()
     })
 }
 
 /// Splits a path into its parts: names, indexes in brackets, and keys of maps
-/// in brackets and quotes. `None` if it cannot be read, such as for a key with
-/// an escape in it.
-fn split(path: &str) -> Option<Vec<Part<'_>>> {
+/// in brackets and quotes. Returns `None` if the path is malformed, or a key
+/// has an escape.
+fn split_path(path: &str) -> Option<Vec<Part<'_>>> {
     let mut parts = Vec::new();
     let mut remainder = path;
     while !remainder.is_empty() {

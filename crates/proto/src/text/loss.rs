@@ -39,9 +39,9 @@ pub fn loss(message: &DynamicMessage) -> Option<Loss> {
     find_in_message(message, 0)
 }
 
-/// Finds the first loss in a message: an unknown field of its own, or a loss in
-/// the messages inside. `depth` counts the messages around it, through every
-/// `Any`.
+/// Finds the first loss in a message: an unknown field, or a loss in the
+/// messages inside it. `depth` is the number of enclosing messages, through
+/// every `Any`.
 fn find_in_message(message: &DynamicMessage, depth: usize) -> Option<Loss> {
     if depth >= MAX_DEPTH {
         return Some(Loss::Depth);
@@ -62,8 +62,8 @@ fn find_in_message(message: &DynamicMessage, depth: usize) -> Option<Loss> {
     fields.find_map(|(_, value)| find_in_value(value, depth))
 }
 
-/// Finds the first loss in the messages of a value. `depth` counts the messages
-/// around the value.
+/// Finds the first loss in the messages of a value. `depth` is the number of
+/// messages around the value.
 fn find_in_value(value: &Value, depth: usize) -> Option<Loss> {
     match value {
         Value::Message(message) => find_in_message(message, depth + 1),
@@ -73,11 +73,11 @@ fn find_in_value(value: &Value, depth: usize) -> Option<Loss> {
     }
 }
 
-/// Finds the first loss in the body of an `Any`. The body as a whole is lost if
-/// it is of an unknown type, or not of its type.
+/// Finds the first loss in the body of an `Any`. The whole body is lost if its
+/// type is unknown, or it cannot be decoded.
 fn find_in_any(any: &DynamicMessage, depth: usize) -> Option<Loss> {
     let (url, body) = any_parts(any)?;
-    // An empty `Any` is written as such.
+    // An empty `Any` has a form in JSON: an empty mapping.
     if url.is_empty() && body.is_empty() {
         return None;
     }

@@ -53,7 +53,7 @@ pub(super) fn is_manifest(root: &Node) -> bool {
 }
 
 impl Reader<'_> {
-    /// Reads a manifest, or a list of them.
+    /// Reads a manifest, or a list of manifests.
     pub(super) fn read_manifest(&mut self, root: Node) {
         let is_list = kubernetes_kind(&root).is_some_and(|kind| kind.ends_with("List"));
         let Some(items) = root.get(ITEMS).filter(|_| is_list) else {
@@ -65,7 +65,7 @@ impl Reader<'_> {
         self.walk.path.pop();
     }
 
-    /// Reads one manifest. `None` if a mistake was reported.
+    /// Reads one manifest. Returns `None` if a mistake was reported.
     fn read_one_manifest(&mut self, root: Node) -> Option<Resource> {
         let api_version = self.read_text(&root, API_VERSION)?;
         let kind = self.read_text(&root, KIND)?;
@@ -84,7 +84,8 @@ impl Reader<'_> {
         Some(self.build_resource(collection.name, opaque(), body, wrapper, root))
     }
 
-    /// Reads a key that has to be there and a text.
+    /// Reads the text at a key, which is required. Returns `None` if it is
+    /// missing or not a text, which is reported.
     fn read_text(&mut self, node: &Node, key: &'static str) -> Option<String> {
         self.walk.walk_at(Step::Name(key), |walk| {
             match node.get(key).map(|entry| &entry.node) {
@@ -92,7 +93,7 @@ impl Reader<'_> {
                     value: Value::String(text),
                     ..
                 }) if !text.is_empty() => Some(text.clone()),
-                Some(other) => walk.report_wrong_kind(other, "a text"),
+                Some(node) => walk.report_wrong_kind(node, "a text"),
                 None => walk.report(node.at, Problem::MissingKey(key)),
             }
         })
@@ -106,12 +107,13 @@ impl Reader<'_> {
         };
         let node = &entry.node;
         self.walk.path.push(Step::Name(METADATA));
-        let read = self.read_metadata_fields(node);
+        let metadata = self.read_metadata_fields(node);
         self.walk.path.pop();
-        read
+        metadata
     }
 
-    /// Reads the metadata of a manifest. `None` if a mistake was reported.
+    /// Reads the fields of the metadata: name and namespace, labels,
+    /// annotations, version and time. Returns `None` if a mistake was reported.
     fn read_metadata_fields(&mut self, node: &Node) -> Option<Metadata> {
         if !matches!(node.value, Value::Map(_)) {
             return self.walk.report_wrong_kind(node, "a mapping");
@@ -119,11 +121,11 @@ impl Reader<'_> {
         let name = self.read_text(node, "name")?;
         let namespace = self.read_optional(node, "namespace")?.unwrap_or_default();
         let version = self.read_optional(node, "resourceVersion")?;
-        let created = self.read_optional(node, "creationTimestamp")?;
-        let created = created.and_then(|text| parse_timestamp(&text));
+        let creation_time = self.read_optional(node, "creationTimestamp")?;
+        let creation_time = creation_time.and_then(|text| parse_timestamp(&text));
         Some(Metadata {
             name: format!("{namespace}/{name}"),
-            create_time: created.map(|(seconds, nanos)| Timestamp { seconds, nanos }),
+            create_time: creation_time.map(|(seconds, nanos)| Timestamp { seconds, nanos }),
             version: version.unwrap_or_default(),
             labels: self.read_texts(node, "labels")?,
             annotations: self.read_texts(node, "annotations")?,
@@ -139,7 +141,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a mapping of texts, such as labels.
+    /// Reads a mapping of texts, such as labels. A missing one is empty.
+    /// Returns `None` if a mistake was reported.
     fn read_texts(&mut self, node: &Node, key: &'static str) -> Option<BTreeMap<String, String>> {
         let entries = match node.get(key).map(|entry| &entry.node) {
             None => return Some(BTreeMap::new()),
@@ -158,8 +161,7 @@ impl Reader<'_> {
         self.walk.walk_at(Step::Name(key), |walk| {
             let texts = entries.iter().map(|entry| match &entry.node.value {
                 Value::String(text) => Some((entry.key.clone(), text.clone())),
-                // `true` and `1` are texts only in quotes, here as in
-                // Kubernetes.
+                // As in Kubernetes, `true` and `1` are texts only in quotes.
                 _ => walk.walk_at(Step::Key(entry.key.clone()), |walk| {
                     walk.report_wrong_kind(&entry.node, "a text, in quotes")
                 }),
@@ -168,8 +170,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads the spec, or where there is none the other keys of the manifest,
-    /// such as `data`.
+    /// Reads the spec. If the manifest has no spec, reads its other keys, such
+    /// as `data`.
     fn read_spec(&mut self, root: &Node, collection: &Collection) -> Option<Any> {
         let message = collection.message.as_deref().and_then(descriptor::message);
         let descriptor = match &message {
@@ -181,9 +183,9 @@ impl Reader<'_> {
             Some(spec) => {
                 let spec = &spec.node;
                 self.walk.path.push(Step::Name(SPEC));
-                let read = self.read_body_of(&descriptor, spec, message.is_some());
+                let spec_body = self.read_body_of(&descriptor, spec, message.is_some());
                 self.walk.path.pop();
-                read?
+                spec_body?
             }
             None => {
                 let remainder = without_head(root);
@@ -197,7 +199,9 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads a body, and checks it by the rules of its message.
+    /// Reads a body and encodes it. Checks it by the rules of its message if
+    /// `has_rules`. Returns `None` if a mistake was reported in place of a
+    /// body.
     fn read_body_of(
         &mut self,
         descriptor: &MessageDescriptor,
@@ -219,8 +223,8 @@ impl Reader<'_> {
     }
 }
 
-/// A manifest without the keys that every manifest has, and without the state
-/// that a cluster writes into it.
+/// Returns a manifest without the keys that every manifest has, and without the
+/// status that a cluster adds.
 fn without_head(root: &Node) -> Node {
     let head = [API_VERSION, KIND, METADATA, "status"];
     let value = match &root.value {
@@ -229,7 +233,7 @@ fn without_head(root: &Node) -> Node {
             let remainder = remainder.filter(|entry| !head.contains(&entry.key.as_str()));
             Value::Map(remainder.cloned().collect())
         }
-        other => other.clone(),
+        value => value.clone(),
     };
     Node { at: root.at, value }
 }

@@ -41,27 +41,28 @@ impl fmt::Debug for Written {
     }
 }
 
-/// Reads a text as a message of the type `of`, or the entry of its first level
-/// that has this `key`. Of several documents the first one counts.
+/// Reads a text as a message of the type `message_type`. With a `key`, reads
+/// only the entry of the text that has this key. Only the first of several
+/// documents is read.
 ///
 /// ```
 /// use trunkline_proto::text::{Format, Options, read_message};
 ///
 /// let text = "node:\n  id: n1\n  clustr: c";
-/// let of = "envoy.config.bootstrap.v3.Bootstrap";
-/// let read = read_message(of, Format::Yaml, "b.yaml", text, None, &Options::default())?;
-/// assert_eq!(read.position("node.id").to_string(), "2:7");
+/// let message_type = "envoy.config.bootstrap.v3.Bootstrap";
+/// let written = read_message(message_type, Format::Yaml, "b.yaml", text, None, &Options::default())?;
+/// assert_eq!(written.position("node.id").to_string(), "2:7");
 /// assert_eq!(
-///     read.errors[0].to_string(),
+///     written.errors[0].to_string(),
 ///     "b.yaml:3:3: node: unknown field \"clustr\" in Node, did you mean \"cluster\"?"
 /// );
 /// # Ok::<(), Vec<trunkline_proto::text::TextError>>(())
 /// ```
 ///
 /// # Errors
-/// The text is not of the format, is no mapping, or the type is unknown.
+/// The text is not of the format or not a mapping, or the type is unknown.
 pub fn read_message(
-    of: &str,
+    message_type: &str,
     format: Format,
     file: &str,
     text: &str,
@@ -79,8 +80,8 @@ pub fn read_message(
         value: Value::Null,
     });
 
-    let Some(descriptor) = descriptor::message(of) else {
-        let name = of.to_owned();
+    let Some(descriptor) = descriptor::message(message_type) else {
+        let name = message_type.to_owned();
         walk.report::<()>(root.at, Problem::UnknownType { name, near: None });
         return Err(walk.errors);
     };
@@ -118,7 +119,7 @@ impl Written {
         find_place(&self.root, path)
     }
 
-    /// Finds the fields that break a rule of their message, at their places.
+    /// Returns the violations of rules in the message, each with its position.
     #[must_use]
     pub fn validate(&self) -> Vec<TextError> {
         let violations = validate::validate(&self.message).into_iter();
@@ -143,8 +144,15 @@ mod tests {
     const BOOTSTRAP: &str = "envoy.config.bootstrap.v3.Bootstrap";
 
     fn read(text: &str, key: Option<&'static str>) -> Result<Written, Vec<TextError>> {
-        let of = key.map_or(BOOTSTRAP, |_| "envoy.config.core.v3.Node");
-        read_message(of, Format::Yaml, "b.yaml", text, key, &Options::default())
+        let message_type = key.map_or(BOOTSTRAP, |_| "envoy.config.core.v3.Node");
+        read_message(
+            message_type,
+            Format::Yaml,
+            "b.yaml",
+            text,
+            key,
+            &Options::default(),
+        )
     }
 
     #[test]

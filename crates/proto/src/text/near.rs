@@ -1,22 +1,24 @@
 //! The nearest of some names, for "did you mean".
 
-/// Finds the candidate that is a slip of the fingers away from `name`: the
-/// nearest one, if it differs in one character, or in at most a third of them.
-/// Two characters that changed places are one slip; upper and lower case, and
-/// dashes and underscores, are all the same. Of several that are as near, the
-/// first in alphabetical order. `None` if none is near enough.
+/// Returns the candidate that is nearest to `name`. They may differ in one
+/// character, or in at most a third of the characters. A swap of two neighbours
+/// counts as one difference; case, and dashes or underscores, count as none. Of
+/// equally near candidates, returns the first in alphabetical order. Returns
+/// `None` if none is near enough.
 pub fn nearest(name: &str, candidates: impl IntoIterator<Item = String>) -> Option<String> {
-    // Longer names are not compared: the cost grows with the square.
+    // The cost grows with the square of the length, so long names are skipped.
     const LONGEST: usize = 128;
     if name.len() > LONGEST {
         return None;
     }
     let name = comparable(name);
-    let most_slips = (name.len() / 3).max(1);
-    let compared = candidates.into_iter().filter(|c| c.len() <= LONGEST);
+    let max_distance = (name.len() / 3).max(1);
+    let compared = candidates
+        .into_iter()
+        .filter(|candidate| candidate.len() <= LONGEST);
     let scored = compared.map(|candidate| (distance(&name, &comparable(&candidate)), candidate));
-    let (slips, best) = scored.min()?;
-    (slips <= most_slips).then_some(best)
+    let (distance_to_best, best) = scored.min()?;
+    (distance_to_best <= max_distance).then_some(best)
 }
 
 /// Returns the characters of a name, without differences that are no slips.
@@ -25,11 +27,12 @@ fn comparable(name: &str) -> Vec<char> {
     lower.map(|c| if c == '-' { '_' } else { c }).collect()
 }
 
-/// Counts the insertions, deletions, substitutions and swaps of neighbours that
-/// make `target` out of `source`, as few as possible (Levenshtein, with swaps).
+/// Returns the least number of insertions, deletions, substitutions and swaps
+/// of neighbours that turn `source` into `target` (Levenshtein, with swaps).
 fn distance(source: &[char], target: &[char]) -> usize {
-    // The distances of the part of `source` that was read to each beginning of
-    // `target`; those of the part before, and of the one before that.
+    // `row` has the distances from the first characters of `source` to each
+    // beginning of `target`. The other two rows are those for one and for two
+    // characters less.
     let mut row: Vec<usize> = (0..=target.len()).collect();
     let mut previous_row = row.clone();
     let mut row_before = row.clone();

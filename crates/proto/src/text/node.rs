@@ -12,8 +12,8 @@ use crate::{
     discovery::{Limits, Node},
 };
 
-/// Reads the node of a text: the text itself, or its entry `node`. Of several
-/// documents the first one counts.
+/// Reads the node of a text, which is the text itself or its entry `node`. Only
+/// the first of several documents is read.
 ///
 /// ```
 /// use trunkline_proto::text::{Format, Options, read_node};
@@ -47,14 +47,14 @@ pub fn read_node(
     }
 }
 
-/// Reads a tree as the node of a client, by way of its encoded message. `None`
-/// if it cannot be read at all; a mistake in a field is only reported.
+/// Reads a tree as the node of a client, by encoding and decoding it. Returns
+/// `None` if that is impossible; a mistake in a field is only reported.
 fn read_tree(walk: &mut Walk<'_>, node: &Tree) -> Option<Node> {
     let descriptor = descriptor::message("envoy.config.core.v3.Node")?;
     let message = walk.read_fields(&descriptor, node, &[TYPE])?;
     let bytes = walk.encode(&message, node.at)?;
     match Node::parse(&bytes.into(), &Limits::DEFAULT) {
-        Ok(read) => Some(read),
+        Ok(client_node) => Some(client_node),
         Err(error) => walk.report(node.at, Problem::Encoding(error.to_string())),
     }
 }

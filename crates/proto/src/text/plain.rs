@@ -33,8 +33,8 @@ pub fn parse(
     Ok(parsed.documents)
 }
 
-/// Parses every document of a text as [`parse`] does, with the scalars of YAML
-/// read by a schema.
+/// Parses every document of a text as [`parse`] does, but reads the scalars of
+/// YAML by a given schema.
 pub(super) fn parse_by(
     schema: Schema,
     format: Format,

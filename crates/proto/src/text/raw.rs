@@ -48,7 +48,7 @@ impl Spot {
         path
     }
 
-    /// Makes a mistake at this place; it has a path and no line.
+    /// Makes a mistake at this place, with a path but without a line.
     #[must_use]
     pub fn error(&self, file: &str, problem: Problem) -> Box<TextError> {
         Box::new(TextError {
@@ -74,11 +74,11 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// Takes a resource out of its wrapper, if it has one; `index` is its place
-    /// in the file. The body is not decoded.
+    /// Makes a resource of an entry of a binary file, without its wrapper.
+    /// `index` is the position in the file. The body is not decoded.
     ///
     /// # Errors
-    /// It has no type, or its wrapper is malformed.
+    /// The entry has no type, or its wrapper is malformed.
     pub fn new(file: &str, index: usize, any: discovery::Any) -> Result<Self, Box<TextError>> {
         let mut spot = Spot {
             index,
@@ -99,12 +99,12 @@ impl Raw {
         })
     }
 
-    /// Makes a resource of a route configuration whose virtual hosts come one
-    /// by one; `index` is its place in the file. The metadata of its wrapper,
-    /// if it has one, is encoded canonically.
+    /// Makes a resource of a route configuration whose virtual hosts are read
+    /// one by one. `index` is its position in the file. The metadata of its
+    /// wrapper is encoded canonically.
     ///
     /// # Errors
-    /// The metadata of its wrapper is malformed.
+    /// The metadata of the wrapper is malformed.
     pub fn of_route(file: &str, index: usize, route: Route) -> Result<Self, Box<TextError>> {
         let mut wrapper = route.wrapper;
         let spot = Spot {
@@ -125,13 +125,13 @@ impl Raw {
     }
 
     /// Decodes the resource, and encodes it canonically. A body of an unknown
-    /// type stays as it is.
+    /// type stays unchanged.
     ///
     /// # Errors
-    /// It is not of its type, or messages in it nest too deep.
+    /// The body is not of its type, or its messages nest too deep.
     pub fn decode(self, file: &str) -> Result<Resource, Box<TextError>> {
-        let decoded = decode_body(&self.type_url, self.body);
-        let (message, body) = decoded.map_err(|problem| self.spot.error(file, problem))?;
+        let decoded_body = decode_body(&self.type_url, self.body);
+        let (message, body) = decoded_body.map_err(|problem| self.spot.error(file, problem))?;
 
         Ok(Resource {
             type_url: self.type_url,
@@ -146,7 +146,7 @@ impl Raw {
 }
 
 /// Decodes a body, and returns the message with its canonical bytes. A body of
-/// an unknown type stays as it is, and its message is empty.
+/// an unknown type is returned unchanged, with an empty message.
 fn decode_body(type_url: &str, body: Bytes) -> Result<(DynamicMessage, Bytes), Problem> {
     let Some(descriptor) = descriptor::message(type_url) else {
         return Ok((opaque(), body));
@@ -162,8 +162,11 @@ fn encoding_problem(error: &canonical::CanonicalError) -> Problem {
     Problem::Encoding(error.to_string())
 }
 
-/// Takes a resource out of its wrapper, and returns both. A resource that is
-/// not wrapped is returned alone. A wrapper without a resource is a mistake.
+/// Returns the resource inside a wrapper, and the wrapper. Returns a resource
+/// without a wrapper alone.
+///
+/// # Errors
+/// The wrapper is malformed, or contains no resource.
 fn unwrap(any: discovery::Any) -> Result<(discovery::Any, Option<discovery::Resource>), Problem> {
     let wrapper_name = descriptor::full_name(descriptor::types::RESOURCE);
     if descriptor::full_name(&any.type_url) != wrapper_name {

@@ -38,15 +38,15 @@ impl fmt::Debug for Readable {
 }
 
 impl Walk<'_> {
-    /// Reads a text that stands for constraints. `None` if the message is not
-    /// constraints, the value no text, or no reader was given; `Some(None)` if
-    /// the text has a mistake, which is reported.
+    /// Reads a text as constraints. Returns `None` if the message is of another
+    /// type, the value is not a text, or the options have no parser for
+    /// constraints. Returns `Some(None)` if a mistake was reported.
     pub(super) fn read_constraints(
         &mut self,
         descriptor: &MessageDescriptor,
         node: &Node,
     ) -> Option<Option<DynamicMessage>> {
-        let (Some(Readable(read)), Value::String(text)) = (self.options.readable, &node.value)
+        let (Some(Readable(parse)), Value::String(text)) = (self.options.readable, &node.value)
         else {
             return None;
         };
@@ -54,8 +54,8 @@ impl Walk<'_> {
             return None;
         }
 
-        // By way of the bytes, because the reader's message has no descriptor.
-        let constraints = read(text).and_then(|message| {
+        // The message of the parser has no descriptor, so it is encoded and decoded.
+        let constraints = parse(text).and_then(|message| {
             let bytes = Bytes::from(message.encode_to_vec());
             DynamicMessage::decode(descriptor.clone(), bytes).map_err(|error| error.to_string())
         });

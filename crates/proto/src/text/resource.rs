@@ -44,9 +44,9 @@ impl fmt::Debug for Resource {
 }
 
 impl Resource {
-    /// Finds the place of a part of this resource in the text, by its path from
-    /// within the resource. If the part is not written there, it is the place
-    /// of the nearest part around it.
+    /// Returns the position of a part of this resource in the text, by its path
+    /// within the resource. If the part is not in the text, returns the
+    /// position of the nearest enclosing part.
     #[must_use]
     pub fn position(&self, path: &Path) -> Position {
         let mut node = &self.node;
@@ -68,9 +68,9 @@ impl Resource {
         find_place(&self.node, path)
     }
 
-    /// Returns the path of an item in the field `list`, from within the
-    /// resource; an empty path if the resource has no such field. The item need
-    /// not exist.
+    /// Returns the path of an item in the field `list`, within the resource.
+    /// The item need not exist. Returns an empty path if the resource has no
+    /// such field.
     #[must_use]
     pub fn item(&self, list: &str, index: usize) -> Path {
         let mut path = Path::default();
@@ -88,8 +88,8 @@ impl Resource {
     }
 }
 
-/// Finds the part of a tree that is one step further in, and the place at which
-/// it starts, key included. `None` if the tree has no such part.
+/// Finds the part of a tree that is one step further, with the position where
+/// it starts, key included. Returns `None` if the tree has no such part.
 fn find_part<'n>(node: &'n Node, step: &Step) -> Option<(Position, &'n Node)> {
     let entry = match step {
         Step::Index(index) => {

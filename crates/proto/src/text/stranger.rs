@@ -44,7 +44,7 @@ pub enum Stranger {
     /// A manifest of Kubernetes.
     #[error(
         "a Kubernetes manifest ({kind}), which is not read here; {}",
-        instead_of(kind)
+        propose_replacement(kind)
     )]
     Kubernetes {
         /// Its kind.
@@ -79,8 +79,7 @@ const LISTS: [(&str, &str); 16] = [
     ("extensions", types::TYPED_EXTENSION_CONFIG),
 ];
 
-/// Explains a document that holds no resources, and returns the place of the
-/// mistake.
+/// Explains a document without resources. Returns the problem and its position.
 pub(super) fn explain(root: &Node) -> (Position, Problem) {
     let entries = match &root.value {
         Value::Map(entries) => entries,
@@ -92,7 +91,7 @@ pub(super) fn explain(root: &Node) -> (Position, Problem) {
     if let Some(kind) = kubernetes_kind(root) {
         return (root.at, Problem::Stranger(Stranger::Kubernetes { kind }));
     }
-    // Fields of a resource may be called like a list.
+    // A resource may have fields with the name of such a list.
     let has_name = ["name", "cluster_name", "clusterName"]
         .iter()
         .any(|key| root.get(key).is_some());
@@ -111,8 +110,8 @@ pub(super) fn explain(root: &Node) -> (Position, Problem) {
     }
 }
 
-/// Explains a document that is a text: a key may lack the space after its
-/// colon.
+/// Explains a document that is a text. The space after the colon of its key may
+/// be missing.
 fn explain_text(root: &Node, text: &str) -> (Position, Problem) {
     let key = text.split(':').next().unwrap_or_default();
     let is_key = [RESOURCES, "static_resources"].contains(&key);
@@ -126,7 +125,8 @@ fn explain_text(root: &Node, text: &str) -> (Position, Problem) {
     (colon, Problem::Slip(Slip::ColonSpace(key.to_owned())))
 }
 
-/// Returns the kind of a manifest of Kubernetes; `None` if it is none.
+/// Returns the kind of a Kubernetes manifest. Returns `None` if the document is
+/// not a manifest.
 pub(super) fn kubernetes_kind(root: &Node) -> Option<String> {
     let version = root.get("apiVersion")?;
     let kind = root.get("kind")?;
@@ -136,7 +136,8 @@ pub(super) fn kubernetes_kind(root: &Node) -> Option<String> {
     }
 }
 
-/// Returns what a list at the top of a document should be, with its place.
+/// Returns what a list at the top of a document should be, with its position.
+/// Returns `None` for other keys.
 fn top_level_list(entry: &Entry) -> Option<(Position, Stranger)> {
     let (key, type_url) = LISTS.iter().find(|(key, _)| *key == entry.key)?;
     let in_bootstrap = [types::LISTENER, types::CLUSTER, types::SECRET];
@@ -148,8 +149,8 @@ fn top_level_list(entry: &Entry) -> Option<(Position, Stranger)> {
     Some((entry.at, list))
 }
 
-/// Returns what a key should be that is nearly one of a document, with its
-/// place.
+/// Returns the key of a document that is nearest to this key, with the
+/// position. Returns `None` if none is near.
 fn misspelt_key(entry: &Entry) -> Option<(Position, Stranger)> {
     let keys = [RESOURCES, "static_resources", ALLOW_REMOVAL, "configs"];
     let nearest_name = nearest(&entry.key, keys.map(str::to_owned))?;
@@ -163,13 +164,14 @@ fn misspelt_key(entry: &Entry) -> Option<(Position, Stranger)> {
     ))
 }
 
-/// Returns whether all keys are those of a bootstrap.
+/// Returns whether all keys are fields of a bootstrap.
 fn is_bootstrap(entries: &[Entry]) -> bool {
     let bootstrap = descriptor::message("envoy.config.bootstrap.v3.Bootstrap");
-    bootstrap.is_some_and(|of| {
+    bootstrap.is_some_and(|bootstrap| {
         let is_field = |entry: &Entry| {
             let key = entry.key.as_str();
-            of.get_field_by_name(key).is_some() || of.get_field_by_json_name(key).is_some()
+            bootstrap.get_field_by_name(key).is_some()
+                || bootstrap.get_field_by_json_name(key).is_some()
         };
         !entries.is_empty() && entries.iter().all(is_field)
     })
@@ -184,8 +186,8 @@ fn below_static(is_static: bool, key: &str) -> String {
     }
 }
 
-/// Proposes what to bring in the place of a manifest of Kubernetes.
-fn instead_of(kind: &str) -> &'static str {
+/// Returns the proposal for what to use in place of a Kubernetes manifest.
+fn propose_replacement(kind: &str) -> &'static str {
     match kind {
         "ConfigMap" | "Secret" => {
             "mount it and name the directory, or put the texts of its `data:` into files"

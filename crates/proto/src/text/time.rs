@@ -9,28 +9,28 @@ const DAYS_TO_1970: i64 = 719_162;
 const LAST_DAY: i64 = 2_932_896;
 const SECONDS_OF_DAY: i64 = 86_400;
 
-/// Parses a duration such as `-1.5s` into seconds and nanoseconds, which have
-/// the same sign. `None` if the text is no duration, or one out of the bounds
+/// Parses a duration such as `-1.5s` into seconds and nanoseconds of the same
+/// sign. Returns `None` if the text is not a duration, or is out of the bounds
 /// of protobuf.
 pub(super) fn parse_duration(text: &str) -> Option<(i64, i32)> {
     let text = text.strip_suffix('s')?;
-    let (sign, text) = match text.strip_prefix('-') {
-        Some(text) => (-1, text),
+    let (sign, magnitude) = match text.strip_prefix('-') {
+        Some(magnitude) => (-1, magnitude),
         None => (1, text),
     };
 
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let (whole, fraction) = magnitude.split_once('.').unwrap_or((magnitude, "0"));
     let seconds = parse_digits(whole)?;
     let nanos = parse_nanos(fraction)?;
     (seconds <= MAX_SECONDS).then_some((sign * seconds, sign as i32 * nanos))
 }
 
 /// Parses a timestamp such as `2024-02-29T12:00:00.5+01:00` into seconds since
-/// 1970 and nanoseconds, which are not negative. `None` if the text is no
-/// timestamp, or no day of the calendar.
+/// 1970 and nanoseconds, which are not negative. Returns `None` if the text is
+/// not a timestamp, or its day does not exist.
 pub(super) fn parse_timestamp(text: &str) -> Option<(i64, i32)> {
-    let (date, time) = text.split_once('T')?;
-    let (time, offset) = split_zone(time)?;
+    let (date, zoned_time) = text.split_once('T')?;
+    let (time, offset) = split_zone(zoned_time)?;
     let (clock, fraction) = time.split_once('.').unwrap_or((time, "0"));
 
     let [year, month, day] = parse_three_numbers(date, '-', [4, 2, 2])?;
@@ -39,7 +39,8 @@ pub(super) fn parse_timestamp(text: &str) -> Option<(i64, i32)> {
         return None;
     }
     let [hour, minute, second] = parse_three_numbers(clock, ':', [2, 2, 2])?;
-    // A leap second is the first one of the next minute.
+    // A leap second, which is number 60, counts as the first second of the next
+    // minute.
     if hour > 23 || minute > 59 || second > 60 {
         return None;
     }
@@ -50,7 +51,8 @@ pub(super) fn parse_timestamp(text: &str) -> Option<(i64, i32)> {
 }
 
 /// Splits a time of RFC 3339 into the text before its zone, and the seconds by
-/// which the zone is ahead of UTC. `None` if the zone is missing or wrong.
+/// which the zone is ahead of UTC. Returns `None` if the zone is missing or
+/// invalid.
 fn split_zone(time: &str) -> Option<(&str, i64)> {
     if let Some(time) = time.strip_suffix('Z') {
         return Some((time, 0));
@@ -62,7 +64,8 @@ fn split_zone(time: &str) -> Option<(&str, i64)> {
     Some((before_zone, parse_offset_secs(zone)?))
 }
 
-/// Parses the offset of a zone, such as `+02:00`, in seconds.
+/// Parses the offset of a zone, such as `+02:00`, into seconds. Returns `None`
+/// for another form.
 fn parse_offset_secs(zone: &str) -> Option<i64> {
     let (sign, clock) = match zone.split_at_checked(1)? {
         ("+", clock) => (1, clock),
@@ -78,8 +81,8 @@ fn parse_offset_secs(zone: &str) -> Option<i64> {
     Some(sign * (hours * 60 + minutes) * 60)
 }
 
-/// Parses three numbers that have as many digits as `lens` says, with
-/// `separator` between them. `None` if the text is anything else.
+/// Parses three numbers with `separator` between them, whose numbers of digits
+/// are `lens`. Returns `None` for other texts.
 fn parse_three_numbers(text: &str, separator: char, lens: [usize; 3]) -> Option<[i64; 3]> {
     let mut parts = text.split(separator);
     let mut parse_next = |len: usize| {
@@ -139,9 +142,9 @@ pub(crate) fn print_duration(seconds: i64, nanos: i32) -> String {
     format!("{sign}{}{fraction}s", seconds.unsigned_abs())
 }
 
-/// Prints a point in time (RFC 3339), given by seconds since 1970 and
-/// nanoseconds. One outside of the years 1 to 9999 is printed with the nearest
-/// day inside.
+/// Formats a point in time by RFC 3339, from seconds since 1970 and
+/// nanoseconds. A time outside of the years 1 to 9999 gets the nearest day
+/// inside.
 #[must_use]
 pub fn print_timestamp(seconds: i64, nanos: i32) -> String {
     let days = seconds.div_euclid(SECONDS_OF_DAY);
@@ -160,14 +163,13 @@ fn print_fraction(nanos: u32) -> String {
     digits.trim_end_matches('.').to_owned()
 }
 
-/// Returns year, month and day of a day counted from 1970. A day outside of the
-/// years 1 to 9999, which a received value may be, becomes the nearest one
-/// inside.
+/// Returns year, month and day of a day, counted from 1970. A day outside of
+/// the years 1 to 9999, which may be received, becomes the nearest one inside.
 fn date_of_day(days: i64) -> (i64, i64, i64) {
     let days = days.clamp(-DAYS_TO_1970, LAST_DAY);
 
-    // A guess at the year, because 400 years have 146 097 days; then its errors
-    // are mended.
+    // 400 years have 146 097 days, which gives the year or one next to it. The
+    // loops correct it.
     let mut year = 1970 + days * 400 / 146_097;
     while days_since_1970(year, 1, 1) > days {
         year -= 1;

@@ -90,8 +90,7 @@ impl Node {
         }
     }
 
-    /// Describes the kind of value in words, such as "a list", without the
-    /// value.
+    /// Returns words for the kind of value, such as "a list".
     pub(crate) fn kind(&self) -> &'static str {
         match &self.value {
             Value::Null => "null",
@@ -103,16 +102,17 @@ impl Node {
         }
     }
 
-    /// Describes the value in words, such as `the number 7`: a scalar by its
-    /// contents, of which a long text is cut, and a collection by its kind.
+    /// Describes the value in words, such as `the number 7`. A scalar is
+    /// described by its contents, a long text is cut, and a collection is
+    /// described by its kind.
     pub(crate) fn describe(&self) -> String {
         const QUOTED: usize = 40;
         match &self.value {
-            Value::Bool(b) => format!("the boolean {b}"),
-            Value::Number(n) | Value::Float(n) => format!("the number {n}"),
-            Value::String(s) => {
-                let quoted: String = s.chars().take(QUOTED).collect();
-                let ellipsis = if quoted.len() < s.len() { "…" } else { "" };
+            Value::Bool(value) => format!("the boolean {value}"),
+            Value::Number(text) | Value::Float(text) => format!("the number {text}"),
+            Value::String(text) => {
+                let quoted: String = text.chars().take(QUOTED).collect();
+                let ellipsis = if quoted.len() < text.len() { "…" } else { "" };
                 format!("the string \"{quoted}{ellipsis}\"")
             }
             Value::Null | Value::List(_) | Value::Map(_) => self.kind().into(),

@@ -89,8 +89,9 @@ pub enum Broken {
 }
 
 impl Broken {
-    /// Takes out the value that breaks the rule, for one in a secret.
-    pub(super) fn without_value(mut self) -> Self {
+    /// Returns the broken rule with the value redacted, for a value in a
+    /// secret.
+    pub(super) fn redact_value(mut self) -> Self {
         match &mut self {
             Self::Range { found, .. }
             | Self::In { found, .. }

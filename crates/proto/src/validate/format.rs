@@ -20,18 +20,17 @@ pub(super) fn matches(format: Format, text: &str) -> bool {
             let name = text.strip_prefix(':').unwrap_or(text);
             !name.is_empty() && name.bytes().all(is_token)
         }
-        Format::HeaderValue { strict: true } => {
-            text.chars().all(|c| c == '\t' || !c.is_ascii_control())
-        }
-        // An empty name is valid here: where one is required, a rule on its
-        // length says so.
+        Format::HeaderValue { strict: true } => text
+            .chars()
+            .all(|character| character == '\t' || !character.is_ascii_control()),
+        // An empty name is valid here: a rule on the length forbids it if necessary.
         Format::HeaderName { strict: false } | Format::HeaderValue { strict: false } => {
             text.chars().all(is_no_break)
         }
     }
 }
 
-/// Describes a form in words, for an error after "must", such as "be a UUID".
+/// Describes a form for an error, after "must", such as "be a UUID".
 pub(super) fn describe(format: Format) -> &'static str {
     match format {
         Format::Ip => "be an IP address",
@@ -103,13 +102,13 @@ fn is_uri_part(text: &str) -> bool {
     !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
-/// Returns whether a text is five groups of hexadecimal digits, of the lengths
-/// of a UUID, with hyphens between them.
+/// Returns whether a text has the form of a UUID: five groups of hexadecimal
+/// digits with hyphens between them.
 fn is_uuid(text: &str) -> bool {
     let lens = [8, 4, 4, 4, 12];
     let groups: Vec<_> = text.split('-').collect();
     let is_group = |(group, len): (&&str, usize)| {
-        group.len() == len && group.bytes().all(|b| b.is_ascii_hexdigit())
+        group.len() == len && group.bytes().all(|byte| byte.is_ascii_hexdigit())
     };
     groups.len() == lens.len() && groups.iter().zip(lens).all(is_group)
 }

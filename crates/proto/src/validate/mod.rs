@@ -76,10 +76,11 @@ pub fn validate(message: &DynamicMessage) -> Vec<Violation> {
     walk::find_violations(message)
 }
 
-/// Finds the violations of an encoded message, at most [`MAX_VIOLATIONS`].
+/// Returns the violations of rules in an encoded message, at most
+/// [`MAX_VIOLATIONS`].
 ///
 /// # Errors
-/// The type is not known, or the bytes are not of it.
+/// The type is unknown, or the bytes are not of the type.
 pub fn validate_bytes(type_url: &str, body: &Bytes) -> Result<Vec<Violation>, ValidateError> {
     let descriptor = descriptor::message(type_url)
         .ok_or_else(|| ValidateError::UnknownType(type_url.to_owned()))?;
@@ -91,8 +92,8 @@ pub fn validate_bytes(type_url: &str, body: &Bytes) -> Result<Vec<Violation>, Va
 }
 
 impl text::Resource {
-    /// Finds the violations of the resource, at their places in the file; at
-    /// most [`MAX_VIOLATIONS`].
+    /// Returns the violations of rules in the resource, with their positions in
+    /// the file; at most [`MAX_VIOLATIONS`].
     #[must_use]
     pub fn validate(&self) -> Vec<TextError> {
         let to_error = |violation: Violation| TextError {

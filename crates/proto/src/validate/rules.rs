@@ -69,20 +69,20 @@ fn total_nanos(seconds: i64, nanos: i32) -> i128 {
 }
 
 impl fmt::Display for Number {
-    /// Writes the number in the form in which a file has it: a duration as
-    /// `1.5s`, a timestamp by RFC 3339.
+    /// Writes the number in the form of a file: a duration such as `1.5s`, a
+    /// timestamp by RFC 3339.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const NANOS: i128 = NANOS_OF_SECOND;
         match *self {
             Number::Int(v) => write!(f, "{v}"),
             Number::Float(v) => write!(f, "{v}"),
             Number::Duration(v) => {
-                // Both with the sign of the duration.
+                // Seconds and nanoseconds both have the sign of the duration.
                 let (seconds, nanos) = (v / NANOS, v % NANOS);
                 f.write_str(&print_duration(seconds as i64, nanos as i32))
             }
             Number::Timestamp(v) => {
-                // The nanoseconds count from the second before, also before 1970.
+                // Nanoseconds are never negative, also before 1970.
                 let (seconds, nanos) = (v.div_euclid(NANOS), v.rem_euclid(NANOS));
                 f.write_str(&print_timestamp(seconds as i64, nanos as i32))
             }
@@ -177,8 +177,9 @@ pub(crate) struct Anys {
 }
 
 impl Rules {
-    /// Reads a `validate.FieldRules`. It has one field for the rules of its
-    /// kind of value, and one more for `required` and `skip` of messages.
+    /// Reads a `validate.FieldRules`, which has one field with the rules for
+    /// its kind of value. For messages, there is one more with `required` and
+    /// `skip`.
     pub(super) fn read(message: &DynamicMessage) -> Self {
         let mut rules = Self::default();
         for (field, value) in message.fields() {
@@ -200,10 +201,10 @@ impl Rules {
 struct RulesReader<'a>(&'a DynamicMessage);
 
 impl RulesReader<'_> {
-    /// Reads the rules of one kind of value: the name of a field of
-    /// `validate.FieldRules`. All that are not listed are numbers, durations or
-    /// timestamps. `None` if there is no check: for messages, and for a boolean
-    /// of any value.
+    /// Reads the rules of one kind of value, which is the name of a field of
+    /// `validate.FieldRules`. Kinds that are not listed are numbers, durations
+    /// or timestamps. Returns `None` if there is no check: for messages, and
+    /// for a boolean of any value.
     fn read_check(&self, kind: &str) -> Option<Check> {
         Some(match kind {
             "message" => return None,
@@ -246,7 +247,7 @@ impl RulesReader<'_> {
     /// Reads the rules of an enum.
     fn read_enums(&self) -> Enums {
         Enums {
-            equal: self.get("const").and_then(|v| v.as_i32()),
+            equal: self.get("const").and_then(|value| value.as_i32()),
             defined_only: self.is_set("defined_only"),
             within: self.read_list("in", Value::as_i32),
             without: self.read_list("not_in", Value::as_i32),
@@ -260,8 +261,8 @@ impl RulesReader<'_> {
             equal: string("const"),
             chars: self.read_count(Some("len"), "min_len", "max_len"),
             bytes: self.read_count(Some("len_bytes"), "min_bytes", "max_bytes"),
-            // A pattern that does not compile is no rule; a test proves that all do.
-            pattern: string("pattern").and_then(|p| Regex::new(&p).ok()),
+            // A test checks that all patterns compile.
+            pattern: string("pattern").and_then(|pattern| Regex::new(&pattern).ok()),
             prefix: string("prefix"),
             suffix: string("suffix"),
             contains: string("contains"),
@@ -272,17 +273,17 @@ impl RulesReader<'_> {
         }
     }
 
-    /// Reads the form that a text must have; `None` if any form will do. A
-    /// header is checked strictly unless `strict` is set to false.
+    /// Reads the form that a text must have. Returns `None` if the rules do not
+    /// restrict it. A header is checked strictly unless `strict` is false.
     fn read_format(&self) -> Option<Format> {
         /// The values of `validate.KnownRegex`.
         const HTTP_HEADER_NAME: i32 = 1;
         const HTTP_HEADER_VALUE: i32 = 2;
 
         let strict = self.get("strict");
-        let strict = strict.is_none_or(|v| v.as_bool() != Some(false));
-        let known = self.get("well_known_regex");
-        match known.and_then(|v| v.as_enum_number()) {
+        let strict = strict.is_none_or(|value| value.as_bool() != Some(false));
+        let header_kind = self.get("well_known_regex");
+        match header_kind.and_then(|value| value.as_enum_number()) {
             Some(HTTP_HEADER_NAME) => return Some(Format::HeaderName { strict }),
             Some(HTTP_HEADER_VALUE) => return Some(Format::HeaderValue { strict }),
             _ => {}
@@ -303,11 +304,11 @@ impl RulesReader<'_> {
         formats.find_map(|(flag, format)| self.is_set(flag).then_some(format))
     }
 
-    /// Reads the rules of bytes. Of those on addresses, the lengths are kept: 4
-    /// and 16 bytes.
+    /// Reads the rules of bytes. A rule on addresses becomes the lengths that
+    /// it allows, 4 and 16 bytes.
     fn read_bytes(&self) -> Octets {
         let bytes = |name| Some(self.get(name)?.as_bytes()?.clone());
-        let list = |name| self.read_list(name, |v| v.as_bytes().cloned());
+        let list = |name| self.read_list(name, |value| value.as_bytes().cloned());
         let address_len = |flag, len| (self.is_set("ip") || self.is_set(flag)).then_some(len);
         let address_lens = [address_len("ipv4", 4), address_len("ipv6", 16)];
 
@@ -337,14 +338,14 @@ impl RulesReader<'_> {
         self.get(name).and_then(|v| v.as_bool()).unwrap_or(false)
     }
 
-    /// Reads the bounds on a number of items, by the names of their rules. Some
-    /// kinds have no rule for an exact number.
+    /// Reads the bounds on a number of items, by the names of their rules.
+    /// `equal` is `None` for a kind without a rule for an exact number.
     fn read_count(&self, equal: Option<&str>, min: &str, max: &str) -> Count {
-        let get = |name: &str| self.get(name)?.as_u64();
+        let read_bound = |name: &str| self.get(name)?.as_u64();
         Count {
-            equal: equal.and_then(get),
-            min: get(min),
-            max: get(max),
+            equal: equal.and_then(read_bound),
+            min: read_bound(min),
+            max: read_bound(max),
         }
     }
 
@@ -371,22 +372,22 @@ impl RulesReader<'_> {
 }
 
 /// Reads a value as a number: a number itself, one in a wrapper, a duration or
-/// a timestamp. `None` if it is none of these.
+/// a timestamp. Returns `None` for other values.
 pub(super) fn read_number(value: &Value) -> Option<Number> {
     Some(match value {
-        Value::I32(v) => Number::Int(i128::from(*v)),
-        Value::I64(v) => Number::Int(i128::from(*v)),
-        Value::U32(v) => Number::Int(i128::from(*v)),
-        Value::U64(v) => Number::Int(i128::from(*v)),
-        Value::F32(v) => Number::Float(f64::from(*v)),
-        Value::F64(v) => Number::Float(*v),
+        Value::I32(number) => Number::Int(i128::from(*number)),
+        Value::I64(number) => Number::Int(i128::from(*number)),
+        Value::U32(number) => Number::Int(i128::from(*number)),
+        Value::U64(number) => Number::Int(i128::from(*number)),
+        Value::F32(number) => Number::Float(f64::from(*number)),
+        Value::F64(number) => Number::Float(*number),
         Value::Message(message) => return read_message_number(message),
         _ => return None,
     })
 }
 
-/// Reads the number that a message stands for: a duration, a timestamp or a
-/// wrapper. `None` if it is none of these.
+/// Reads the number that a message means: a duration, a timestamp or a wrapper.
+/// Returns `None` for other messages.
 fn read_message_number(message: &DynamicMessage) -> Option<Number> {
     let nanos = || {
         let seconds = message.get_field_by_name("seconds")?.as_i64()?;

@@ -11,10 +11,10 @@ use super::{
 use crate::canonical::any_parts;
 
 impl Walk {
-    /// Checks a value that is no list and no map. A wrapper such as
-    /// `UInt32Value` follows the rules of its value. `kind` is the kind of the
-    /// field, which tells the names of an enum. A value of another kind than
-    /// the rules are for is not checked.
+    /// Checks a value that is neither a list nor a map. A wrapper such as
+    /// `UInt32Value` is checked by the rules of its value. `kind` is the kind
+    /// of the field, for the names of an enum. A value of another kind than
+    /// that of the rules is not checked.
     pub(super) fn check_scalar(&mut self, value: &Value, kind: &Kind, rules: &Rules) {
         let Some(check) = &rules.check else { return };
         match (check, value) {
@@ -37,8 +37,8 @@ impl Walk {
     /// empty text or empty bytes break no rule.
     fn check_plain(&mut self, value: &Value, kind: &Kind, ignore_empty: bool, check: &Check) {
         match (check, value) {
-            (Check::Bool(wanted), Value::Bool(found)) if found != wanted => {
-                self.report(range_broken(found, wanted));
+            (Check::Bool(required), Value::Bool(found)) if found != required => {
+                self.report(range_broken(found, required));
             }
             (Check::Text(_), Value::String(text)) if text.is_empty() && ignore_empty => {}
             (Check::Text(rules), Value::String(text)) => self.check_text(text, rules),
@@ -53,8 +53,8 @@ impl Walk {
         }
     }
 
-    /// Checks the key and the value of an entry of a map, both at the path of
-    /// the entry. Only keys that are texts are checked.
+    /// Checks the key and the value of an entry of a map. Mistakes of both have
+    /// the path of the entry. Only keys that are texts are checked.
     pub(super) fn check_entry(
         &mut self,
         key: &MapKey,
@@ -76,39 +76,39 @@ impl Walk {
 
     /// Checks a number, a duration or a timestamp, and reports every rule that
     /// it breaks.
-    pub(super) fn check_number(&mut self, found: Number, rules: &Numbers) {
-        if !rules.bounds_contain(found) {
-            self.report(range_broken(found, rules.describe_bounds()));
+    pub(super) fn check_number(&mut self, number: Number, rules: &Numbers) {
+        if !rules.bounds_contain(number) {
+            self.report(range_broken(number, rules.describe_bounds()));
         }
-        if let Some(required) = rules.equal.filter(|required| *required != found) {
-            self.report(range_broken(found, required));
+        if let Some(required) = rules.equal.filter(|required| *required != number) {
+            self.report(range_broken(number, required));
         }
-        self.check_membership(rules.within.iter(), &found, false);
-        self.check_membership(rules.without.iter(), &found, true);
+        self.check_membership(rules.within.iter(), &number, false);
+        self.check_membership(rules.without.iter(), &number, true);
     }
 
-    /// Checks that a value is in a list, or if `negated`, that it is not. An
+    /// Checks that a value is in a list or, if `negated`, that it is not. An
     /// empty list is no rule.
     fn check_membership<'a, T: PartialEq + std::fmt::Display + ?Sized + 'a>(
         &mut self,
         list: impl Iterator<Item = &'a T> + Clone,
-        found: &T,
+        value: &T,
         negated: bool,
     ) {
         let is_rule = list.clone().next().is_some();
-        let is_listed = list.clone().any(|item| item == found);
+        let is_listed = list.clone().any(|item| item == value);
         if is_rule && is_listed == negated {
             let list: Vec<_> = list.map(T::to_string).collect();
             self.report(Broken::In {
-                found: found.to_string(),
+                found: value.to_string(),
                 list: list.join(", "),
                 negated,
             });
         }
     }
 
-    /// Checks the number of characters, bytes, items or entries; `unit` says
-    /// which, for the report. Only the first broken bound is reported.
+    /// Checks the number of characters, bytes, items or entries, and reports
+    /// the first bound that is broken. `unit` names what is counted.
     pub(super) fn check_count(&mut self, count: usize, unit: &'static str, rules: &Count) {
         let count = count as u64;
         let bound = match (rules.equal, rules.min, rules.max) {
@@ -130,28 +130,43 @@ impl Walk {
         self.check_count(text.len(), "bytes", &rules.bytes);
 
         let quoted = |word: &str, rule: &str| format!("{word} {rule:?}");
-        if let Some(rule) = rules.equal.as_deref().filter(|r| *r != text) {
+        if let Some(rule) = rules.equal.as_deref().filter(|rule| *rule != text) {
             self.report_text(text, quoted("be", rule));
         }
-        if let Some(rule) = rules.pattern.as_ref().filter(|r| !r.is_match(text)) {
+        if let Some(rule) = rules.pattern.as_ref().filter(|rule| !rule.is_match(text)) {
             self.report_text(text, format!("match {rule}"));
         }
-        if let Some(rule) = rules.prefix.as_deref().filter(|r| !text.starts_with(r)) {
+        if let Some(rule) = rules
+            .prefix
+            .as_deref()
+            .filter(|rule| !text.starts_with(rule))
+        {
             self.report_text(text, quoted("begin with", rule));
         }
-        if let Some(rule) = rules.suffix.as_deref().filter(|r| !text.ends_with(r)) {
+        if let Some(rule) = rules.suffix.as_deref().filter(|rule| !text.ends_with(rule)) {
             self.report_text(text, quoted("end with", rule));
         }
-        if let Some(rule) = rules.contains.as_deref().filter(|r| !text.contains(r)) {
+        if let Some(rule) = rules
+            .contains
+            .as_deref()
+            .filter(|rule| !text.contains(rule))
+        {
             self.report_text(text, quoted("contain", rule));
         }
-        if let Some(rule) = rules.not_contains.as_deref().filter(|r| text.contains(r)) {
+        if let Some(rule) = rules
+            .not_contains
+            .as_deref()
+            .filter(|rule| text.contains(rule))
+        {
             self.report_text(text, quoted("not contain", rule));
         }
 
         self.check_membership(rules.within.iter().map(String::as_str), text, false);
         self.check_membership(rules.without.iter().map(String::as_str), text, true);
-        if let Some(format) = rules.format.filter(|f| !format::matches(*f, text)) {
+        if let Some(format) = rules
+            .format
+            .filter(|format| !format::matches(*format, text))
+        {
             self.report_text(text, format::describe(format).to_owned());
         }
     }
@@ -169,14 +184,14 @@ impl Walk {
     fn check_bytes(&mut self, bytes: &[u8], rules: &Octets) {
         self.check_count(bytes.len(), "bytes", &rules.len);
 
-        let found = format!("{} bytes", bytes.len());
-        for rule in rules.broken_by(bytes) {
-            self.report_text(&found, rule.to_owned());
+        let description = format!("{} bytes", bytes.len());
+        for rule in rules.broken_rules(bytes) {
+            self.report_text(&description, rule.to_owned());
         }
     }
 
-    /// Checks the number of an enum, and reports every rule that it breaks.
-    /// Reports have the names in place of the numbers, where there are some.
+    /// Checks the number of an enum, and reports every rule that it breaks. A
+    /// report has the name of a number, if the enum defines it.
     pub(super) fn check_enum(
         &mut self,
         number: i32,
@@ -187,12 +202,17 @@ impl Walk {
             Some(value) => value.name().to_owned(),
             None => number.to_string(),
         };
-        let names = |numbers: &[i32]| numbers.iter().map(|n| name(*n)).collect::<Vec<_>>();
+        let names = |numbers: &[i32]| {
+            numbers
+                .iter()
+                .map(|number| name(*number))
+                .collect::<Vec<_>>()
+        };
 
         if rules.defined_only && enum_descriptor.get_value(number).is_none() {
             let known_names: Vec<_> = enum_descriptor
                 .values()
-                .map(|v| v.name().to_owned())
+                .map(|value| value.name().to_owned())
                 .collect();
             self.report(Broken::UndefinedEnum {
                 number,
@@ -204,8 +224,7 @@ impl Walk {
             self.report(range_broken(name(number), name(required)));
         }
         for (list, negated) in [(&rules.within, false), (&rules.without, true)] {
-            // Compared by number first, so that names are made for a report
-            // only.
+            // The comparison by number saves the names if there is no report.
             if !list.is_empty() && list.contains(&number) == negated {
                 self.check_membership(names(list).iter(), &name(number), negated);
             }
@@ -227,34 +246,38 @@ impl Walk {
 }
 
 impl Octets {
-    /// Lists the rules that bytes break, in words for an error after "must".
-    fn broken_by(&self, bytes: &[u8]) -> impl Iterator<Item = &'static str> {
+    /// Returns the rules that bytes break, in words for an error after "must".
+    fn broken_rules(&self, bytes: &[u8]) -> impl Iterator<Item = &'static str> {
         let contains =
-            |part: &[u8]| part.is_empty() || bytes.windows(part.len()).any(|w| w == part);
-        let one_of = |list: &[bytes::Bytes]| list.iter().any(|item| item == bytes);
+            |part: &[u8]| part.is_empty() || bytes.windows(part.len()).any(|window| window == part);
+        let is_one_of = |list: &[bytes::Bytes]| list.iter().any(|item| item == bytes);
         let rules = [
             (
-                self.equal.as_ref().is_some_and(|r| r != bytes),
+                self.equal.as_ref().is_some_and(|rule| rule != bytes),
                 "be the constant of its rule",
             ),
             (
-                self.prefix.as_ref().is_some_and(|r| !bytes.starts_with(r)),
+                self.prefix
+                    .as_ref()
+                    .is_some_and(|rule| !bytes.starts_with(rule)),
                 "begin as its rule says",
             ),
             (
-                self.suffix.as_ref().is_some_and(|r| !bytes.ends_with(r)),
+                self.suffix
+                    .as_ref()
+                    .is_some_and(|rule| !bytes.ends_with(rule)),
                 "end as its rule says",
             ),
             (
-                self.contains.as_ref().is_some_and(|r| !contains(r)),
+                self.contains.as_ref().is_some_and(|rule| !contains(rule)),
                 "contain what its rule says",
             ),
             (
-                !self.within.is_empty() && !one_of(&self.within),
+                !self.within.is_empty() && !is_one_of(&self.within),
                 "be one of the values of its rule",
             ),
             (
-                one_of(&self.without),
+                is_one_of(&self.without),
                 "not be one of the values of its rule",
             ),
             (
@@ -277,10 +300,13 @@ impl Numbers {
     }
 
     /// Returns whether a number is within the bounds. A bound that is not set
-    /// allows every number.
+    /// allows every number. If the bounds exclude a range, a number on either
+    /// side is within.
     fn bounds_contain(&self, number: Number) -> bool {
-        let is_above = self.gt.is_none_or(|b| number > b) && self.gte.is_none_or(|b| number >= b);
-        let is_below = self.lt.is_none_or(|b| number < b) && self.lte.is_none_or(|b| number <= b);
+        let is_above = self.gt.is_none_or(|bound| number > bound)
+            && self.gte.is_none_or(|bound| number >= bound);
+        let is_below = self.lt.is_none_or(|bound| number < bound)
+            && self.lte.is_none_or(|bound| number <= bound);
         match self.is_outside() {
             true => is_above || is_below,
             false => is_above && is_below,
@@ -295,11 +321,11 @@ impl Numbers {
             ("less than", self.lt),
             ("at most", self.lte),
         ];
-        let described = bounds
+        let descriptions = bounds
             .iter()
             .filter_map(|(words, bound)| Some(format!("{words} {}", (*bound)?)));
-        let described: Vec<_> = described.collect();
-        described.join(if self.is_outside() { " or " } else { " and " })
+        let descriptions: Vec<_> = descriptions.collect();
+        descriptions.join(if self.is_outside() { " or " } else { " and " })
     }
 }
 

@@ -49,7 +49,8 @@ struct Options {
 }
 
 impl Options {
-    /// Finds the options in the descriptors; `None` if one is missing there.
+    /// Finds the extensions in the descriptors. Returns `None` if one is
+    /// missing.
     fn find() -> Option<Self> {
         let get = |name: &str| pool().get_extension_by_name(&format!("validate.{name}"));
         Some(Self {
@@ -60,7 +61,7 @@ impl Options {
         })
     }
 
-    /// Reads the rules of a message. `None` if it has none, or if they are
+    /// Reads the rules of a message. Returns `None` if it has none, or they are
     /// turned off.
     fn read_message(&self, message: &MessageDescriptor) -> Option<MessageRules> {
         let options = message.options();
@@ -71,9 +72,12 @@ impl Options {
 
         let fields: Vec<_> = message
             .fields()
-            .filter_map(|f| self.read_field(f))
+            .filter_map(|field| self.read_field(field))
             .collect();
-        let oneofs: Vec<_> = message.oneofs().filter(|o| self.is_required(o)).collect();
+        let oneofs: Vec<_> = message
+            .oneofs()
+            .filter(|oneof| self.is_required(oneof))
+            .collect();
         let construction = construction::find_check(message.full_name());
         let has_rules = !fields.is_empty() || !oneofs.is_empty() || construction.is_some();
         has_rules.then_some(MessageRules {
@@ -83,8 +87,8 @@ impl Options {
         })
     }
 
-    /// Reads the rules of a field, and returns them with it; `None` if it has
-    /// none.
+    /// Reads the rules of a field, and returns both. Returns `None` if the
+    /// field has no rules.
     fn read_field(&self, field: FieldDescriptor) -> Option<(FieldDescriptor, Rules)> {
         let options = field.options();
         if !options.has_extension(&self.rules) {

@@ -45,13 +45,13 @@ impl Walk {
         self.violations.is_empty()
     }
 
-    /// Reports a broken rule of the part where the walk is, without its value
-    /// if that is in a secret. Beyond the limit of reports, it is dropped.
+    /// Reports a broken rule at the path of the walk, without the value if it
+    /// is in a secret. Beyond [`MAX_VIOLATIONS`] reports, drops it.
     pub(super) fn report(&mut self, broken: Broken) {
         if self.violations.len() < MAX_VIOLATIONS {
             let path = self.path.clone();
             let broken = match redact::is_secret_path(&path) {
-                true => broken.without_value(),
+                true => broken.redact_value(),
                 false => broken,
             };
             self.violations.push(Violation { path, broken });
@@ -78,9 +78,9 @@ impl Walk {
         self.path.pop();
     }
 
-    /// Checks the fields and oneofs of a message, and then the messages inside,
-    /// but for fields that a rule says to skip. `depth` counts the messages
-    /// around it, through every `Any`.
+    /// Checks the fields and oneofs of a message, and then the messages inside
+    /// it, except in fields that a rule skips. `depth` is the number of
+    /// enclosing messages, through every `Any`.
     fn walk_message(&mut self, message: &DynamicMessage, depth: usize) {
         if depth > MAX_DEPTH {
             return self.report(Broken::TooDeep(MAX_DEPTH));
@@ -107,10 +107,11 @@ impl Walk {
         }
 
         for (field, value) in message.fields() {
-            let own_rules = rules.and_then(|r| r.fields.iter().find(|(f, _)| *f == field));
+            let own_rules =
+                rules.and_then(|rules| rules.fields.iter().find(|(ruled, _)| *ruled == field));
             let is_skipped = own_rules.is_some_and(|(_, rules)| rules.skip);
             if !is_skipped {
-                self.walk_at(Step::Field(field), |w| w.walk_value(value, depth));
+                self.walk_at(Step::Field(field), |walk| walk.walk_value(value, depth));
             }
         }
     }
@@ -118,7 +119,10 @@ impl Walk {
     /// Reports a oneof of which no field is set.
     fn check_required_oneof(&mut self, message: &DynamicMessage, oneof: &OneofDescriptor) {
         if !oneof.fields().any(|field| message.has_field(&field)) {
-            let fields: Vec<_> = oneof.fields().map(|f| f.name().to_owned()).collect();
+            let fields: Vec<_> = oneof
+                .fields()
+                .map(|field| field.name().to_owned())
+                .collect();
             self.report(Broken::Oneof {
                 oneof: oneof.name().to_owned(),
                 fields: fields.join(", "),
@@ -126,30 +130,32 @@ impl Walk {
         }
     }
 
-    /// Walks the messages inside a value, those of a map in the order of its
-    /// keys. A value without messages is passed over.
+    /// Walks the messages inside a value; those of a map in the order of its
+    /// keys, for reports in a fixed order.
     fn walk_value(&mut self, value: &Value, depth: usize) {
         match value {
             Value::Message(message) => self.walk_message(message, depth + 1),
             Value::List(list) if matches!(list.first(), Some(Value::Message(_))) => {
                 for (index, item) in list.iter().enumerate() {
-                    self.walk_at(Step::Index(index), |w| w.walk_value(item, depth));
+                    self.walk_at(Step::Index(index), |walk| walk.walk_value(item, depth));
                 }
             }
             Value::Map(map) if matches!(map.values().next(), Some(Value::Message(_))) => {
                 let mut pairs: Vec<_> = map.iter().collect();
                 pairs.sort_by_key(|(key, _)| *key);
                 for (key, value) in pairs {
-                    self.walk_at(Step::Key(key_text(key)), |w| w.walk_value(value, depth));
+                    self.walk_at(Step::Key(key_text(key)), |walk| {
+                        walk.walk_value(value, depth)
+                    });
                 }
             }
             _ => {}
         }
     }
 
-    /// Walks the body of an `Any`, whose path is that of the `Any`, as in the
-    /// text. A body of an unknown type is not checked; one that is not of its
-    /// type is reported.
+    /// Walks the body of an `Any`. In a path, the body stands for the `Any`, as
+    /// in YAML. A body of an unknown type is not checked; one that cannot be
+    /// decoded is reported.
     fn walk_any(&mut self, any: &DynamicMessage, depth: usize) {
         let Some((type_url, body)) = any_parts(any) else {
             return;
@@ -166,9 +172,9 @@ impl Walk {
         }
     }
 
-    /// Checks the rules of one field, set or not. A field that is not set can
-    /// only break `required` if it has presence, and nothing if it is in a
-    /// oneof; any other is checked with its default, unless a rule says to
+    /// Checks the rules of one field, set or not. An unset field of a oneof
+    /// breaks no rule, and another one with presence only `required`. Other
+    /// unset fields are checked with their default value, unless a rule says to
     /// ignore the empty value.
     pub(super) fn check_field(
         &mut self,
@@ -177,11 +183,15 @@ impl Walk {
         rules: &Rules,
     ) {
         let is_set = message.has_field(field);
-        let in_oneof = field.containing_oneof().is_some_and(|o| !o.is_synthetic());
+        let in_oneof = field
+            .containing_oneof()
+            .is_some_and(|oneof| !oneof.is_synthetic());
         let is_absent = !is_set && (in_oneof || field.supports_presence());
         if is_absent {
             if rules.required && !in_oneof {
-                self.walk_at(Step::Field(field.clone()), |w| w.report(Broken::Required));
+                self.walk_at(Step::Field(field.clone()), |walk| {
+                    walk.report(Broken::Required)
+                });
             }
             return;
         }
@@ -190,8 +200,8 @@ impl Walk {
         }
 
         let value = message.get_field(field);
-        self.walk_at(Step::Field(field.clone()), |w| {
-            w.check_value(&value, field, rules)
+        self.walk_at(Step::Field(field.clone()), |walk| {
+            walk.check_value(&value, field, rules)
         });
     }
 
@@ -205,8 +215,8 @@ impl Walk {
         }
     }
 
-    /// Checks the number of items of a list, that they differ if they must, and
-    /// the rules of each item.
+    /// Checks the number of items of a list, whether they differ if they must,
+    /// and the rules of each item.
     fn check_list(&mut self, list: &[Value], field: &FieldDescriptor, rules: &Lists) {
         self.check_count(list.len(), "items", &rules.items);
         if rules.unique {
@@ -216,29 +226,29 @@ impl Walk {
             return;
         };
         for (index, item) in list.iter().enumerate() {
-            self.walk_at(Step::Index(index), |w| {
-                w.check_scalar(item, &field.kind(), item_rules);
+            self.walk_at(Step::Index(index), |walk| {
+                walk.check_scalar(item, &field.kind(), item_rules);
             });
         }
     }
 
-    /// Checks the number of entries of a map, and the rules of each entry, in
+    /// Checks the number of entries of a map, and the rules of each entry in
     /// the order of the keys.
     fn check_map(&mut self, map: &HashMap<MapKey, Value>, field: &FieldDescriptor, rules: &Maps) {
         self.check_count(map.len(), "entries", &rules.pairs);
         let mut pairs: Vec<_> = map.iter().collect();
         pairs.sort_by_key(|(key, _)| *key);
         for (key, value) in pairs {
-            self.walk_at(Step::Key(key_text(key)), |w| {
-                w.check_entry(key, value, field, rules);
+            self.walk_at(Step::Key(key_text(key)), |walk| {
+                walk.check_entry(key, value, field, rules);
             });
         }
     }
 
-    /// Reports the first item of a list that equals one before it. Messages are
-    /// not compared.
+    /// Reports the first item of a list that equals an earlier item. Messages
+    /// are not compared.
     fn check_unique(&mut self, list: &[Value]) {
-        // Items that can be unique are scalars; a printed scalar is its value.
+        // Equal scalars have equal debug texts, and different ones different texts.
         let mut unique_values = HashSet::new();
         let duplicate = list.iter().position(|item| match item {
             Value::Message(_) => false,
@@ -249,15 +259,15 @@ impl Walk {
         }
     }
 
-    /// Checks that a duration is within the bounds of protobuf and that its
-    /// seconds and nanos have one sign. A negative duration in a field of an
-    /// Envoy message is reported too, since Envoy refuses it, unless another
-    /// rule of the field was reported already.
+    /// Checks that a duration is within the bounds of protobuf, and that its
+    /// seconds and nanoseconds have the same sign. Reports a negative duration
+    /// of an Envoy message too, which Envoy refuses, unless the field has
+    /// another report.
     fn check_duration(&mut self, message: &DynamicMessage) {
         let seconds = message.get_field_by_name("seconds");
-        let seconds = seconds.and_then(|v| v.as_i64()).unwrap_or_default();
+        let seconds = seconds.and_then(|value| value.as_i64()).unwrap_or_default();
         let nanos = message.get_field_by_name("nanos");
-        let nanos = nanos.and_then(|v| v.as_i32()).unwrap_or_default();
+        let nanos = nanos.and_then(|value| value.as_i32()).unwrap_or_default();
 
         let has_one_sign = i64::from(nanos.signum()) * seconds.signum() >= 0;
         let is_in_range = seconds.unsigned_abs() <= MAX_SECONDS.unsigned_abs()

@@ -34,24 +34,24 @@ pub(super) struct List {
 }
 
 impl List {
-    /// Reads a list. A message may occur twice: all its fields are in the list.
+    /// Parses a list. A message may occur twice; its fields are joined.
     pub(super) fn parse(text: &str) -> Result<Self, FieldsError> {
         let mut list = Self::default();
-        let mut current = None;
+        let mut current_message = None;
         for line in text.lines() {
-            let words = line.trim();
-            if words.is_empty() || words.starts_with('#') {
+            let content = line.trim();
+            if content.is_empty() || content.starts_with('#') {
                 continue;
             }
             match line.starts_with(char::is_whitespace) {
-                true => list.add_fields(current, words)?,
-                false => current = Some(list.add_message(words)?),
+                true => list.add_fields(current_message, content)?,
+                false => current_message = Some(list.add_message(content)?),
             }
         }
         Ok(list)
     }
 
-    /// Adds a message, unless it is there, and returns its index.
+    /// Adds a message, if it is new, and returns its index.
     fn add_message(&mut self, name: &str) -> Result<usize, FieldsError> {
         if let Some(&index) = self.by_name.get(name) {
             return Ok(index);
@@ -65,10 +65,13 @@ impl List {
     }
 
     /// Adds the fields of a line to a message.
-    fn add_fields(&mut self, message: Option<usize>, words: &str) -> Result<(), FieldsError> {
+    ///
+    /// # Errors
+    /// The line is not below a message, or the message has no such field.
+    fn add_fields(&mut self, message: Option<usize>, line: &str) -> Result<(), FieldsError> {
         let entry = message.and_then(|index| self.messages.get_mut(index));
-        let (descriptor, fields) = entry.ok_or_else(|| FieldsError::NoMessage(words.to_owned()))?;
-        for name in words.split_whitespace() {
+        let (descriptor, fields) = entry.ok_or_else(|| FieldsError::NoMessage(line.to_owned()))?;
+        for name in line.split_whitespace() {
             let field = descriptor.get_field_by_name(name);
             fields.push(field.ok_or_else(|| FieldsError::Field {
                 message: descriptor.full_name().to_owned(),

@@ -14,9 +14,8 @@ const FIRST: u32 = 1;
 const SECOND: u32 = 2;
 
 impl SupportedFields {
-    /// Reports the fields of a body that are set and not supported. The body
-    /// was decoded before; where it cannot be read all the same, the search
-    /// ends.
+    /// Reports the fields of a body that are set and not supported. Bytes that
+    /// are no message end the scan: decoding, which comes before, reports them.
     pub(in crate::acceptance) fn scan(
         &self,
         type_url: &str,
@@ -29,7 +28,7 @@ impl SupportedFields {
     }
 
     /// Scans the fields of a message, and reports those that are not in the
-    /// table; `depth` counts the messages around it.
+    /// table. `depth` is the number of enclosing messages.
     fn scan_message(
         &self,
         message: &Message,
@@ -38,39 +37,44 @@ impl SupportedFields {
         depth: usize,
         findings: &mut Findings<'_>,
     ) {
-        // Deeper than prost decodes, unless through every `Any`.
+        // Prost refuses messages of this depth, but each `Any` starts anew.
         if depth > MAX_DEPTH {
             return;
         }
         let mut counts = Counts::default();
         let mut last_unsupported = None;
-        for wire in vhosts::fields(body) {
-            let Ok(wire) = wire else { return };
-            let Some((row, field)) = message.field(wire.number) else {
-                // Items of a list are one field.
-                if message.is_listed && last_unsupported != Some(wire.number) {
-                    last_unsupported = Some(wire.number);
-                    report(message, wire.number, place, findings);
+        for wire_field in vhosts::fields(body) {
+            let Ok(wire_field) = wire_field else { return };
+            let Some((row, field)) = message.field(wire_field.number) else {
+                // The items of a list follow each other, and are reported only once.
+                if message.is_listed && last_unsupported != Some(wire_field.number) {
+                    last_unsupported = Some(wire_field.number);
+                    report_unsupported(message, wire_field.number, place, findings);
                 }
                 continue;
             };
             if field.inner == Inner::All {
                 continue;
             }
+
             let (key, value) = match field.shape {
-                Shape::Map => entry_parts(wire.value),
-                _ => ("", wire.value),
+                Shape::Map => entry_parts(wire_field.value),
+                _ => ("", wire_field.value),
             };
+
             let inner_place = match field.shape {
                 Shape::One => place.field(&field.name),
-                Shape::List => place.item(&field.name, counts.next(row, message.fields.len())),
+                Shape::List => {
+                    place.item(&field.name, counts.next_index(row, message.fields.len()))
+                }
                 Shape::Map => place.entry(&field.name, key),
             };
             self.scan_value(field, value, &inner_place, depth + 1, findings);
         }
     }
 
-    /// Scans the message in a field, if the table has it.
+    /// Scans the message in a field. Does nothing if the table has no row for
+    /// the message.
     fn scan_value(
         &self,
         field: &Field,
@@ -101,10 +105,11 @@ struct Counts {
 }
 
 impl Counts {
-    /// Returns the index of the next item of the list in a row.
-    fn next(&mut self, row: usize, rows: usize) -> usize {
+    /// Returns the index of the next item of the list in a row of the table;
+    /// `row_count` is the number of rows.
+    fn next_index(&mut self, row: usize, row_count: usize) -> usize {
         if self.by_row.is_empty() {
-            self.by_row.resize(rows, 0);
+            self.by_row.resize(row_count, 0);
         }
         match self.by_row.get_mut(row) {
             Some(count) => {
@@ -116,9 +121,14 @@ impl Counts {
     }
 }
 
-/// Reports a field, by its name or, if the descriptors do not know it, by its
-/// number.
-fn report(message: &Message, number: u32, place: &Place<'_>, findings: &mut Findings<'_>) {
+/// Reports a field by its name, or by its number if the descriptors do not know
+/// the field.
+fn report_unsupported(
+    message: &Message,
+    number: u32,
+    place: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
     let descriptor = descriptor::message(&message.name);
     let field = descriptor.and_then(|descriptor| descriptor.get_field(number));
     match field {
@@ -129,27 +139,27 @@ fn report(message: &Message, number: u32, place: &Place<'_>, findings: &mut Find
 
 /// Returns the key, if it is a text, and the value of an entry of a map.
 fn entry_parts(entry: &[u8]) -> (&str, &[u8]) {
-    let (key, value) = last_two(entry);
+    let (key, value) = read_two_fields(entry);
     (std::str::from_utf8(key).unwrap_or_default(), value)
 }
 
 /// Returns the type and the body of an `Any`.
 fn any_parts(any: &[u8]) -> (&str, &[u8]) {
-    let (type_url, body) = last_two(any);
+    let (type_url, body) = read_two_fields(any);
     (std::str::from_utf8(type_url).unwrap_or_default(), body)
 }
 
-/// Returns the values of the first two fields of a message; of several, the
-/// last counts.
-fn last_two(message: &[u8]) -> (&[u8], &[u8]) {
-    let mut values: (&[u8], &[u8]) = (&[], &[]);
+/// Returns the values of the first two fields of a message. If a field occurs
+/// several times, its last value counts.
+fn read_two_fields(message: &[u8]) -> (&[u8], &[u8]) {
+    let (mut first, mut second): (&[u8], &[u8]) = (&[], &[]);
     for field in vhosts::fields(message) {
         match field {
-            Ok(field) if field.number == FIRST => values.0 = field.value,
-            Ok(field) if field.number == SECOND => values.1 = field.value,
+            Ok(field) if field.number == FIRST => first = field.value,
+            Ok(field) if field.number == SECOND => second = field.value,
             Ok(_) => {}
             Err(_) => break,
         }
     }
-    values
+    (first, second)
 }

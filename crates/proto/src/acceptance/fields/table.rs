@@ -57,26 +57,28 @@ pub(super) enum Inner {
 }
 
 impl Table {
-    /// Makes the table of a list.
+    /// Makes the table from a list of supported fields.
     pub(super) fn parse(list: &str) -> Result<Self, FieldsError> {
         let list = List::parse(list)?;
-        let reached = reach(&list);
-        let leading = find_leading(&list, &reached);
+        let reachable = find_reachable(&list);
+        let on_path = find_on_path(&list, &reachable);
 
         let mut messages = list.messages;
-        messages.extend(reached.into_values().filter_map(|message| {
-            let is_leading = leading.contains(message.full_name());
+        messages.extend(reachable.into_values().filter_map(|message| {
+            let is_on_path = on_path.contains(message.full_name());
             let fields = message.fields().collect();
-            is_leading.then_some((message, fields))
+            is_on_path.then_some((message, fields))
         }));
-        let listed = list.by_name.len();
+
+        let listed_count = list.by_name.len();
         let names = messages.iter().enumerate();
         let by_name = names.map(|(index, (message, _))| (message.full_name().to_owned(), index));
         let by_name = by_name.collect();
+
         let rows = messages.into_iter().enumerate();
         let messages = rows
             .map(|(index, (message, fields))| {
-                Message::new(&message, &fields, index < listed, &by_name)
+                Message::new(&message, &fields, index < listed_count, &by_name)
             })
             .collect();
         Ok(Self { messages, by_name })
@@ -93,51 +95,54 @@ impl Table {
     }
 }
 
-/// Returns the messages that are not listed and that a listed one may hold, at
-/// any depth.
-fn reach(list: &List) -> HashMap<String, MessageDescriptor> {
-    let mut reached = HashMap::new();
+/// Returns the messages that are not listed, but that a listed one contains at
+/// some depth.
+fn find_reachable(list: &List) -> HashMap<String, MessageDescriptor> {
+    let mut reachable = HashMap::new();
     let fields = list.messages.iter().flat_map(|(_, fields)| fields);
-    let mut left: Vec<_> = fields.filter_map(value_message).collect();
-    while let Some(descriptor) = left.pop() {
+    let mut pending: Vec<_> = fields.filter_map(value_message).collect();
+    while let Some(descriptor) = pending.pop() {
         let name = descriptor.full_name();
-        if name == ANY || list.by_name.contains_key(name) || reached.contains_key(name) {
+        if name == ANY || list.by_name.contains_key(name) || reachable.contains_key(name) {
             continue;
         }
-        left.extend(
+        pending.extend(
             descriptor
                 .fields()
                 .filter_map(|field| value_message(&field)),
         );
-        reached.insert(name.to_owned(), descriptor);
+        reachable.insert(name.to_owned(), descriptor);
     }
-    reached
+    reachable
 }
 
-/// Returns the names of those messages that may hold a listed one or an `Any`.
-fn find_leading(list: &List, reached: &HashMap<String, MessageDescriptor>) -> HashSet<String> {
-    let mut leading: HashSet<String> = HashSet::new();
+/// Returns the names of the reachable messages that contain a listed message or
+/// an `Any` at some depth. Repeats until no name is added, since messages may
+/// contain each other.
+fn find_on_path(list: &List, reachable: &HashMap<String, MessageDescriptor>) -> HashSet<String> {
+    let mut on_path: HashSet<String> = HashSet::new();
     loop {
-        let old_count = leading.len();
-        for (name, message) in reached {
-            let leads = message
+        let old_count = on_path.len();
+        for (name, message) in reachable {
+            let contains_listed = message
                 .fields()
                 .filter_map(|field| value_message(&field))
                 .any(|message| {
                     let inner = message.full_name();
-                    inner == ANY || list.by_name.contains_key(inner) || leading.contains(inner)
+                    inner == ANY || list.by_name.contains_key(inner) || on_path.contains(inner)
                 });
-            if leads {
-                leading.insert(name.clone());
+            if contains_listed {
+                on_path.insert(name.clone());
             }
         }
-        if leading.len() == old_count {
-            return leading;
+        if on_path.len() == old_count {
+            return on_path;
         }
     }
 }
 
-/// Returns the message that a field holds, or the values of a map.
+/// Returns the type of the message that a field, or the values of its map,
+/// hold. Returns `None` for a scalar.
 fn value_message(field: &FieldDescriptor) -> Option<MessageDescriptor> {
     match field.kind() {
         Kind::Message(entry) if field.is_map() => {
@@ -149,7 +154,7 @@ fn value_message(field: &FieldDescriptor) -> Option<MessageDescriptor> {
 }
 
 impl Message {
-    /// Makes the row of a message from its supported fields; `by_name` has the
+    /// Makes the row of a message from its supported fields. `by_name` has the
     /// indexes of all rows.
     fn new(
         message: &MessageDescriptor,
@@ -179,7 +184,7 @@ impl Message {
 }
 
 impl Field {
-    /// Makes the entry of a field; `by_name` has the indexes of all rows.
+    /// Makes the entry of a field. `by_name` has the indexes of all rows.
     fn new(field: &FieldDescriptor, by_name: &HashMap<String, usize>) -> Self {
         let inner = match value_message(field) {
             Some(message) if message.full_name() == ANY => Inner::Any,
@@ -190,10 +195,12 @@ impl Field {
             None => Inner::All,
         };
 
-        let shape = match () {
-            () if field.is_map() => Shape::Map,
-            () if field.is_list() => Shape::List,
-            () => Shape::One,
+        let shape = if field.is_map() {
+            Shape::Map
+        } else if field.is_list() {
+            Shape::List
+        } else {
+            Shape::One
         };
         Self {
             number: field.number(),

@@ -9,8 +9,8 @@ use crate::envoy::envoy::config::core::v3::address::Address as OneAddress;
 use crate::envoy::envoy::config::core::v3::socket_address::PortSpecifier;
 use crate::envoy::envoy::config::core::v3::{Address, SocketAddress};
 
-/// Returns the IP address and port that an address holds. If it holds none,
-/// that is a reason.
+/// Returns the IP address and port of an address. Rejects the body and returns
+/// `None` if there is none.
 pub(super) fn check_ip(
     address: Option<&Address>,
     place: &Place<'_>,
@@ -27,8 +27,8 @@ pub(super) fn check_ip(
     Some(SocketAddr::new(ip?, port?))
 }
 
-/// Returns the socket address in an address. If it is another kind of address,
-/// that is a reason.
+/// Returns the socket address of an address. Rejects the body and returns
+/// `None` if the address is missing or of another kind.
 pub(super) fn check_socket<'a>(
     address: Option<&'a Address>,
     place: &Place<'_>,
@@ -48,8 +48,8 @@ pub(super) fn check_socket<'a>(
     None
 }
 
-/// Returns the port of a socket address. If it has none, or one by name, that
-/// is a reason.
+/// Returns the port of a socket address. Rejects the body and returns `None` if
+/// the port is missing, named or too large.
 pub(super) fn check_port(
     socket: &SocketAddress,
     place: &Place<'_>,
@@ -58,11 +58,11 @@ pub(super) fn check_port(
     let place = place.field("port_value");
     match socket.port_specifier {
         Some(PortSpecifier::PortValue(port)) => {
-            let fitting = u16::try_from(port).ok();
-            if fitting.is_none() {
+            let number = u16::try_from(port).ok();
+            if number.is_none() {
                 findings.reject(&place, Problem::value(port, "at most 65535"));
             }
-            fitting
+            number
         }
         Some(PortSpecifier::NamedPort(_)) | None => {
             findings.reject(&place, Problem::Missing);

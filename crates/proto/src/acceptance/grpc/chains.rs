@@ -19,35 +19,39 @@ use crate::envoy::envoy::config::listener::v3::{FilterChain, FilterChainMatch};
 /// The most combinations of values that are compared in one listener.
 const MAX_MATCHES: usize = 10_000;
 
-/// Rejects chains with the same match, and ranges that are no addresses.
-pub(super) fn check(chains: &[FilterChain], findings: &mut Findings<'_>) {
+/// Rejects chains with the same match, and ranges without an IP address. Chains
+/// that never match are ignored.
+pub(super) fn check_chains(chains: &[FilterChain], findings: &mut Findings<'_>) {
     let root = Place::ROOT;
     let any_connection = FilterChainMatch::default();
     let mut first_chains = HashMap::new();
     for (index, chain) in chains.iter().enumerate() {
         let place = root.item("filter_chains", index);
-        let at_match = place.field("filter_chain_match");
+        let match_place = place.field("filter_chain_match");
         let chain_match = chain.filter_chain_match.as_ref().unwrap_or(&any_connection);
         if never_matches(chain_match) {
             findings.ignore(&place, IgnoreReason::Chain);
         }
-        let Some(ranges) = Ranges::check(chain_match, &at_match, findings) else {
+
+        let Some(ranges) = Ranges::read_checked(chain_match, &match_place, findings) else {
             continue;
         };
-        let Some(count) =
-            combinations(chain_match).filter(|count| first_chains.len() + count <= MAX_MATCHES)
+
+        let Some(count) = count_combinations(chain_match)
+            .filter(|count| first_chains.len() + count <= MAX_MATCHES)
         else {
-            return findings.reject(&at_match, Problem::TooMany(MAX_MATCHES));
+            return findings.reject(&match_place, Problem::TooMany(MAX_MATCHES));
         };
+
         let mut matches = Vec::with_capacity(count);
-        expand(chain_match, &ranges, &mut matches);
-        let first = matches
+        expand_matches(chain_match, &ranges, &mut matches);
+        let first_indexes = matches
             .into_iter()
             .filter_map(|single| first_chains.insert(single, index));
-        if let Some(first) = first.min() {
+        if let Some(first_index) = first_indexes.min() {
             let what = "a match".to_owned();
-            let first = format!("filter_chains[{first}]");
-            findings.reject(&at_match, Problem::Duplicate { what, first });
+            let first = format!("filter_chains[{first_index}]");
+            findings.reject(&match_place, Problem::Duplicate { what, first });
         }
     }
 }
@@ -72,9 +76,9 @@ struct Ranges {
 type Range = (IpAddr, u8);
 
 impl Ranges {
-    /// Reads the ranges of a match, and checks its type of source. `None` if
-    /// there is a reason to reject.
-    fn check(
+    /// Reads the ranges of a match, and checks its source type. Rejects the
+    /// body and returns `None` if one is invalid.
+    fn read_checked(
         chain_match: &FilterChainMatch,
         place: &Place<'_>,
         findings: &mut Findings<'_>,
@@ -88,10 +92,10 @@ impl Ranges {
             findings.reject(&place.field("source_type"), problem);
         }
 
-        let mut read = |field: &str, ranges: &[CidrRange]| {
+        let mut read_ranges = |field: &str, ranges: &[CidrRange]| {
             let mut normalized = Some(Vec::with_capacity(ranges.len()));
             for (index, range) in ranges.iter().enumerate() {
-                let Some(normal) = normalize(range) else {
+                let Some(normal_range) = normalize(range) else {
                     let place = place.item(field, index);
                     let quoted = clip(&range.address_prefix, MAX_VALUE).to_owned();
                     findings.reject(&place.field("address_prefix"), Problem::NotIp(quoted));
@@ -99,15 +103,15 @@ impl Ranges {
                     continue;
                 };
                 if let Some(normalized) = &mut normalized {
-                    normalized.push(normal);
+                    normalized.push(normal_range);
                 }
             }
             normalized
         };
 
-        let destination = read("prefix_ranges", &chain_match.prefix_ranges);
-        let source = read("source_prefix_ranges", &chain_match.source_prefix_ranges);
-        let direct_source = read(
+        let destination = read_ranges("prefix_ranges", &chain_match.prefix_ranges);
+        let source = read_ranges("source_prefix_ranges", &chain_match.source_prefix_ranges);
+        let direct_source = read_ranges(
             "direct_source_prefix_ranges",
             &chain_match.direct_source_prefix_ranges,
         );
@@ -120,8 +124,9 @@ impl Ranges {
     }
 }
 
-/// Returns a range with a length that fits, and without the bits beyond it
-/// (A36). `None` if it has no IP address.
+/// Returns a range with its prefix length limited to the address family, and
+/// without the bits beyond the prefix (A36). Returns `None` if the prefix is
+/// not an IP address.
 fn normalize(range: &CidrRange) -> Option<Range> {
     let length = range.prefix_len.as_ref().map_or(0, |length| length.value);
     match parse_ip(&range.address_prefix)? {
@@ -140,9 +145,9 @@ fn normalize(range: &CidrRange) -> Option<Range> {
     }
 }
 
-/// Returns the number of matches with one value for each field; `None` if it is
-/// beyond all bounds.
-fn combinations(chain_match: &FilterChainMatch) -> Option<usize> {
+/// Returns the number of matches that have one value for each field. Returns
+/// `None` if the number overflows.
+fn count_combinations(chain_match: &FilterChainMatch) -> Option<usize> {
     [
         chain_match.prefix_ranges.len(),
         chain_match.source_prefix_ranges.len(),
@@ -169,8 +174,12 @@ struct Single<'a> {
     source_port: Option<u32>,
 }
 
-/// Adds all matches with one value for each field.
-fn expand<'a>(chain_match: &'a FilterChainMatch, ranges: &Ranges, matches: &mut Vec<Single<'a>>) {
+/// Adds all matches that have one value for each field.
+fn expand_matches<'a>(
+    chain_match: &'a FilterChainMatch,
+    ranges: &Ranges,
+    matches: &mut Vec<Single<'a>>,
+) {
     let texts = |texts: &'a [String]| options(texts.iter().map(|text| &**text));
     let ports = options(chain_match.source_ports.iter().copied());
     for &destination in &options(ranges.destination.iter().copied()) {
@@ -180,7 +189,7 @@ fn expand<'a>(chain_match: &'a FilterChainMatch, ranges: &Ranges, matches: &mut 
                     for &source in &options(ranges.source.iter().copied()) {
                         matches.extend(ports.iter().map(|&source_port| Single {
                             destination_port:
-                                chain_match.destination_port.as_ref().map(|p| p.value),
+                                chain_match.destination_port.as_ref().map(|port| port.value),
                             destination,
                             server_name,
                             transport_protocol: &chain_match.transport_protocol,

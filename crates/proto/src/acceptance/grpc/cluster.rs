@@ -20,14 +20,14 @@ use crate::envoy::envoy::extensions::upstreams::http::v3::HttpProtocolOptions;
 const SUPPORTED: &str = "a type of cluster that is supported";
 const HTTP_OPTIONS: &str = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
 
-/// Checks a cluster.
-pub(in crate::acceptance) fn check(findings: &mut Findings<'_>, cluster: &Cluster) {
+/// Checks a cluster by the rules of gRPC.
+pub(in crate::acceptance) fn check_cluster(findings: &mut Findings<'_>, cluster: &Cluster) {
     let root = Place::ROOT;
     check_type(cluster, findings);
-    lb_policy::check(cluster, findings);
+    lb_policy::check_policy_fields(cluster, findings);
     tls::check_cluster(cluster, findings);
     if let Some(detection) = &cluster.outlier_detection {
-        outlier::check(detection, &root.field("outlier_detection"), findings);
+        outlier::check_detection(detection, &root.field("outlier_detection"), findings);
     }
     if let Some(server) = &cluster.lrs_server {
         config_source::check_self(server, &root.field("lrs_server"), findings);
@@ -35,11 +35,11 @@ pub(in crate::acceptance) fn check(findings: &mut Findings<'_>, cluster: &Cluste
     if let Some(config) = &cluster.upstream_config {
         check_upstream(config, &root.field("upstream_config"), findings);
     }
-    metadata::check(cluster.metadata.as_ref(), &root, findings);
+    metadata::check_metadata(cluster.metadata.as_ref(), &root, findings);
 }
 
-/// Checks how the endpoints of a cluster are found. A type that is not
-/// supported is a value of a supported field (C57).
+/// Checks the discovery type of a cluster. An unsupported type is a value of a
+/// supported field, so it is a reason to reject (C57).
 fn check_type(cluster: &Cluster, findings: &mut Findings<'_>) {
     let root = Place::ROOT;
     let number = match &cluster.cluster_discovery_type {
@@ -48,23 +48,25 @@ fn check_type(cluster: &Cluster, findings: &mut Findings<'_>) {
         None => DiscoveryType::Static as i32,
     };
 
-    let of_type = DiscoveryType::try_from(number);
+    let discovery_type = DiscoveryType::try_from(number);
     let supported = &findings.policy().cluster_types;
-    match of_type {
-        Ok(of_type) if supported.contains(of_type.as_str_name()) => match of_type {
-            DiscoveryType::Eds => check_eds(cluster, findings),
-            DiscoveryType::LogicalDns => check_dns(cluster, findings),
-            _ => {}
-        },
-        Ok(of_type) => {
-            let problem = Problem::value(of_type.as_str_name(), SUPPORTED);
+    match discovery_type {
+        Ok(discovery_type) if supported.contains(discovery_type.as_str_name()) => {
+            match discovery_type {
+                DiscoveryType::Eds => check_eds(cluster, findings),
+                DiscoveryType::LogicalDns => check_dns(cluster, findings),
+                _ => {}
+            }
+        }
+        Ok(discovery_type) => {
+            let problem = Problem::value(discovery_type.as_str_name(), SUPPORTED);
             findings.reject(&root.field("type"), problem);
         }
         Err(_) => findings.reject(&root.field("type"), Problem::value(number, SUPPORTED)),
     }
 }
 
-/// Checks that a cluster whose endpoints come by EDS has a source for them.
+/// Checks that a cluster of type EDS has a source for its endpoints.
 pub(in crate::acceptance) fn check_source(findings: &mut Findings<'_>, cluster: &Cluster) {
     let is_eds = cluster.cluster_discovery_type
         == Some(ClusterDiscoveryType::Type(DiscoveryType::Eds as i32));
@@ -75,28 +77,30 @@ pub(in crate::acceptance) fn check_source(findings: &mut Findings<'_>, cluster: 
     }
 }
 
-/// Checks a cluster whose endpoints come by EDS.
+/// Checks a cluster of type EDS.
 fn check_eds(cluster: &Cluster, findings: &mut Findings<'_>) {
     let root = Place::ROOT;
     let place = root.field("eds_cluster_config");
     let Some(config) = &cluster.eds_cluster_config else {
         return findings.reject(&place, Problem::Missing);
     };
-    config_source::check(
+    config_source::check_source(
         config.eds_config.as_ref(),
         &place.field("eds_config"),
         findings,
     );
-    // C13: the endpoints of a cluster with a structured name cannot have the
-    // same name, since that holds the type.
+
+    // C13: a structured name contains the type, so the endpoints cannot have
+    // the name of the cluster.
     if cluster.name.starts_with("xdstp:") && config.service_name.is_empty() {
         findings.reject(&place.field("service_name"), Problem::ServiceName);
     }
 }
 
-/// Checks a cluster whose endpoints are the addresses of a DNS name (A37).
+/// Checks a cluster of type LOGICAL_DNS, which has exactly one endpoint with a
+/// host name (A37).
 fn check_dns(cluster: &Cluster, findings: &mut Findings<'_>) {
-    let not_one = |found| Problem::Count {
+    let not_one_problem = |found| Problem::Count {
         found,
         allowed: "one, in a LOGICAL_DNS cluster",
     };
@@ -108,12 +112,12 @@ fn check_dns(cluster: &Cluster, findings: &mut Findings<'_>) {
 
     let [locality] = &assignment.endpoints[..] else {
         let count = assignment.endpoints.len();
-        return findings.reject(&place.field("endpoints"), not_one(count));
+        return findings.reject(&place.field("endpoints"), not_one_problem(count));
     };
     let place = place.item("endpoints", 0);
     let [endpoint] = &locality.lb_endpoints[..] else {
         let count = locality.lb_endpoints.len();
-        return findings.reject(&place.field("lb_endpoints"), not_one(count));
+        return findings.reject(&place.field("lb_endpoints"), not_one_problem(count));
     };
 
     let place = place.item("lb_endpoints", 0);
@@ -138,7 +142,7 @@ fn check_dns(cluster: &Cluster, findings: &mut Findings<'_>) {
 }
 
 /// Checks a cluster of a custom type: an aggregate (A37), or one that the
-/// policy names.
+/// policy supports.
 fn check_custom(custom: &CustomClusterType, findings: &mut Findings<'_>) {
     let root = Place::ROOT;
     let place = root.field("cluster_type");
@@ -161,7 +165,7 @@ fn check_custom(custom: &CustomClusterType, findings: &mut Findings<'_>) {
     }
 }
 
-/// Checks the options of connections to a cluster (A75).
+/// Checks the options of the connections to a cluster (A75).
 fn check_upstream(config: &TypedExtensionConfig, place: &Place<'_>, findings: &mut Findings<'_>) {
     let place = place.field("typed_config");
     let Some(any) = &config.typed_config else {
@@ -172,6 +176,7 @@ fn check_upstream(config: &TypedExtensionConfig, place: &Place<'_>, findings: &m
         let name = clip(name, MAX_VALUE).to_owned();
         return findings.reject(&place, Problem::Extension(name));
     }
+
     let options: Option<HttpProtocolOptions> =
         decode_body(HTTP_OPTIONS, &any.value, &place, findings);
     let common = options.and_then(|options| options.common_http_protocol_options);

@@ -8,12 +8,18 @@ use crate::envoy::envoy::config::core::v3::config_source::ConfigSourceSpecifier;
 
 /// Rejects a source other than `ads` and `self`, which both mean the server
 /// that sent this resource (C14, A27, A47).
-pub(super) fn check(source: Option<&ConfigSource>, place: &Place<'_>, findings: &mut Findings<'_>) {
+pub(super) fn check_source(
+    source: Option<&ConfigSource>,
+    place: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
     let specifier = source.and_then(|source| source.config_source_specifier.as_ref());
     match specifier {
         Some(ConfigSourceSpecifier::Ads(_) | ConfigSourceSpecifier::Self_(_)) => {}
         None => findings.reject(place, Problem::Missing),
-        Some(other) => findings.reject(place, Problem::value(name(other), "ads or self")),
+        Some(specifier) => {
+            findings.reject(place, Problem::value(field_name(specifier), "ads or self"))
+        }
     }
 }
 
@@ -22,13 +28,13 @@ pub(super) fn check_self(source: &ConfigSource, place: &Place<'_>, findings: &mu
     match source.config_source_specifier.as_ref() {
         Some(ConfigSourceSpecifier::Self_(_)) => {}
         None => findings.reject(place, Problem::Missing),
-        Some(other) => findings.reject(place, Problem::value(name(other), "self")),
+        Some(other) => findings.reject(place, Problem::value(field_name(other), "self")),
     }
 }
 
-/// Returns the field of a source.
+/// Returns the name of the field that a source has set.
 #[expect(deprecated, reason = "a deprecated field has a name too")]
-fn name(specifier: &ConfigSourceSpecifier) -> &'static str {
+fn field_name(specifier: &ConfigSourceSpecifier) -> &'static str {
     match specifier {
         ConfigSourceSpecifier::Path(_) => "path",
         ConfigSourceSpecifier::PathConfigSource(_) => "path_config_source",

@@ -16,8 +16,9 @@ use crate::envoy::envoy::config::endpoint::v3::{
 };
 use crate::envoy::envoy::r#type::v3::fractional_percent::DenominatorType;
 
-/// Checks the endpoints of a cluster. None at all are valid (C56).
-pub(in crate::acceptance) fn check(
+/// Checks the endpoints of a cluster. An assignment without endpoints is valid
+/// (C56).
+pub(in crate::acceptance) fn check_endpoints(
     findings: &mut Findings<'_>,
     load_assignment: &ClusterLoadAssignment,
 ) {
@@ -59,8 +60,8 @@ type LocalityKey<'a> = (&'a str, &'a str, &'a str);
 const MAX_WEIGHT: u64 = u32::MAX as u64;
 
 impl<'a> Assignment<'a> {
-    /// Checks a locality. One without a weight is skipped, whatever it holds
-    /// (C56).
+    /// Checks a locality and records it. A locality without a weight is ignored
+    /// with all its endpoints (C56).
     fn add_locality(
         &mut self,
         index: usize,
@@ -72,7 +73,7 @@ impl<'a> Assignment<'a> {
         let weight = locality
             .load_balancing_weight
             .as_ref()
-            .map_or(0, |w| w.value);
+            .map_or(0, |weight| weight.value);
         if weight == 0 {
             return findings.ignore(&place, IgnoreReason::NoWeight);
         }
@@ -80,17 +81,19 @@ impl<'a> Assignment<'a> {
         let priority = self.priorities.entry(locality.priority).or_default();
         let weight_before = priority.weight;
         priority.weight += u64::from(weight);
-        // Told once, where the sum gets too large.
+
+        // Rejected only once, for the locality that makes the sum too large.
         if weight_before <= MAX_WEIGHT && priority.weight > MAX_WEIGHT {
             let problem = Problem::LargeWeights(priority.weight);
             findings.reject(&place.field("load_balancing_weight"), problem);
         }
+
         match &locality.locality {
             None => findings.reject(&place.field("locality"), Problem::Missing),
             Some(name) => priority.add(index, name, &place, findings),
         }
         self.add_endpoints(index, locality, &place, findings);
-        metadata::check(locality.metadata.as_ref(), &place, findings);
+        metadata::check_metadata(locality.metadata.as_ref(), &place, findings);
     }
 
     /// Checks the endpoints of a locality, and the sum of their weights.
@@ -101,22 +104,26 @@ impl<'a> Assignment<'a> {
         place: &Place<'_>,
         findings: &mut Findings<'_>,
     ) {
-        let mut sum = 0_u64;
-        for (number, endpoint) in locality.lb_endpoints.iter().enumerate() {
-            let place = place.item("lb_endpoints", number);
+        let mut weight_sum = 0_u64;
+        for (endpoint_index, endpoint) in locality.lb_endpoints.iter().enumerate() {
+            let place = place.item("lb_endpoints", endpoint_index);
             let weight = endpoint.load_balancing_weight.as_ref();
-            sum += weight.map_or(1, |weight| u64::from(weight.value));
-            self.add_endpoint((index, number), endpoint, &place, findings);
+            weight_sum += weight.map_or(1, |weight| u64::from(weight.value));
+            self.add_endpoint((index, endpoint_index), endpoint, &place, findings);
         }
-        if sum > MAX_WEIGHT {
-            findings.reject(&place.field("lb_endpoints"), Problem::LargeWeights(sum));
+        if weight_sum > MAX_WEIGHT {
+            findings.reject(
+                &place.field("lb_endpoints"),
+                Problem::LargeWeights(weight_sum),
+            );
         }
     }
 
-    /// Checks an endpoint, unless its health says that it is not used (C56).
+    /// Checks an endpoint. Ignores one whose health status excludes it from use
+    /// (C56).
     fn add_endpoint(
         &mut self,
-        number: (usize, usize),
+        index_pair: (usize, usize),
         lb_endpoint: &LbEndpoint,
         place: &Place<'_>,
         findings: &mut Findings<'_>,
@@ -124,8 +131,8 @@ impl<'a> Assignment<'a> {
         match HealthStatus::try_from(lb_endpoint.health_status) {
             Ok(HealthStatus::Unknown | HealthStatus::Healthy) => {}
             Ok(HealthStatus::Draining) => findings.ignore(place, IgnoreReason::Draining),
-            Ok(other) => {
-                let status = other.as_str_name().to_owned();
+            Ok(unused) => {
+                let status = unused.as_str_name().to_owned();
                 return findings.ignore(place, IgnoreReason::Unhealthy(status));
             }
             Err(_) => {
@@ -138,10 +145,10 @@ impl<'a> Assignment<'a> {
             let place = place.field("load_balancing_weight");
             findings.reject(&place, Problem::value(0, "at least 1"));
         }
-        metadata::check(lb_endpoint.metadata.as_ref(), place, findings);
+        metadata::check_metadata(lb_endpoint.metadata.as_ref(), place, findings);
         match &lb_endpoint.host_identifier {
             Some(HostIdentifier::Endpoint(endpoint)) => {
-                self.add_addresses(number, endpoint, &place.field("endpoint"), findings);
+                self.add_addresses(index_pair, endpoint, &place.field("endpoint"), findings);
             }
             Some(HostIdentifier::EndpointName(_)) | None => {
                 findings.reject(&place.field("endpoint"), Problem::Missing);
@@ -149,47 +156,49 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// Checks the addresses of an endpoint, which no other may have (C56), the
-    /// additional ones too (A61).
+    /// Checks the addresses of an endpoint, the additional ones included (A61).
+    /// No other endpoint may have one of them (C56).
     fn add_addresses(
         &mut self,
-        number: (usize, usize),
+        index_pair: (usize, usize),
         endpoint: &Endpoint,
         place: &Place<'_>,
         findings: &mut Findings<'_>,
     ) {
-        let first = place.field("address");
+        let first_place = place.field("address");
         self.add_address(
-            number,
-            address::check_ip(endpoint.address.as_ref(), &first, findings),
-            &first,
+            index_pair,
+            address::check_ip(endpoint.address.as_ref(), &first_place, findings),
+            &first_place,
             findings,
         );
         for (index, additional) in endpoint.additional_addresses.iter().enumerate() {
             let place = place.item("additional_addresses", index);
             let place = place.field("address");
             let address = address::check_ip(additional.address.as_ref(), &place, findings);
-            self.add_address(number, address, &place, findings);
+            self.add_address(index_pair, address, &place, findings);
         }
     }
 
-    /// Records an address, and rejects it if another endpoint has it.
+    /// Records an address, and rejects the body if another endpoint has it.
+    /// Does nothing without an address.
     fn add_address(
         &mut self,
-        number: (usize, usize),
+        index_pair: (usize, usize),
         address: Option<SocketAddr>,
         place: &Place<'_>,
         findings: &mut Findings<'_>,
     ) {
         let Some(address) = address else { return };
-        if let Some((locality, endpoint)) = self.addresses.insert(address, number) {
+        if let Some((locality, endpoint)) = self.addresses.insert(address, index_pair) {
             let first = format!("endpoints[{locality}].lb_endpoints[{endpoint}]");
             let what = format!("the address {address}");
             findings.reject(place, Problem::Duplicate { what, first });
         }
     }
 
-    /// Rejects the first priority that is left out (C56).
+    /// Rejects an assignment whose priorities have a gap, and names the first
+    /// missing one (C56).
     fn check_priorities(&self, findings: &mut Findings<'_>) {
         let gap = (0_u32..)
             .zip(self.priorities.keys())
@@ -204,15 +213,15 @@ impl<'a> Assignment<'a> {
 }
 
 impl<'a> Priority<'a> {
-    /// Adds a locality, which a priority has once (C56).
+    /// Records a locality, which a priority may have only once (C56).
     fn add(
         &mut self,
         index: usize,
-        entry: &'a Locality,
+        locality: &'a Locality,
         place: &Place<'_>,
         findings: &mut Findings<'_>,
     ) {
-        let key = (&*entry.region, &*entry.zone, &*entry.sub_zone);
+        let key = (&*locality.region, &*locality.zone, &*locality.sub_zone);
         if let Some(first) = self.localities.insert(key, index) {
             let what = "the locality, in the same priority,".to_owned();
             let first = format!("endpoints[{first}]");
@@ -221,7 +230,7 @@ impl<'a> Priority<'a> {
     }
 }
 
-/// Checks the categories of requests to drop.
+/// Checks the categories of dropped requests.
 fn check_drops(policy: &Policy, findings: &mut Findings<'_>) {
     let root = Place::ROOT;
     let place = root.field("policy");
@@ -230,7 +239,11 @@ fn check_drops(policy: &Policy, findings: &mut Findings<'_>) {
         if drop.category.is_empty() {
             findings.reject(&place.field("category"), Problem::Missing);
         }
-        let denominator = drop.drop_percentage.as_ref().map(|p| p.denominator);
+
+        let denominator = drop
+            .drop_percentage
+            .as_ref()
+            .map(|percentage| percentage.denominator);
         match denominator {
             None => findings.reject(&place.field("drop_percentage"), Problem::Missing),
             Some(denominator) if DenominatorType::try_from(denominator).is_err() => {

@@ -22,7 +22,7 @@ use crate::envoy::envoy::extensions::http::stateful_session::cookie::v3::CookieB
 
 const COOKIE: &str = "envoy.extensions.http.stateful_session.cookie.v3.CookieBasedSessionState";
 
-/// All fields of the router are ignored (A39).
+/// Checks that a router can be decoded: all its fields are ignored (A39).
 pub(in crate::acceptance) fn check_router(
     body: &[u8],
     place: &Place<'_>,
@@ -36,7 +36,7 @@ pub(in crate::acceptance) fn check_router(
     );
 }
 
-/// Any fault is valid (A33).
+/// Checks that a fault filter can be decoded: any fault is valid (A33).
 pub(in crate::acceptance) fn check_fault(
     body: &[u8],
     place: &Place<'_>,
@@ -62,7 +62,8 @@ pub(in crate::acceptance) fn check_rbac(
     }
 }
 
-/// Checks the rules of RBAC for one route. Without any, RBAC is off for it.
+/// Checks the rules of RBAC for one route. Without rules, RBAC is off for the
+/// route.
 pub(in crate::acceptance) fn check_rbac_per_route(
     body: &[u8],
     place: &Place<'_>,
@@ -86,8 +87,8 @@ fn check_rules(rbac: &Rbac, place: &Place<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// Rejects conditions, and matchers of headers that requests of gRPC do not
-/// have (A41).
+/// Rejects conditions, and matchers of headers that gRPC requests do not have
+/// (A41).
 fn check_policy(policy: &Policy, place: &Place<'_>, findings: &mut Findings<'_>) {
     if policy.condition.is_some() {
         findings.reject(&place.field("condition"), Problem::Insecure);
@@ -103,7 +104,7 @@ fn check_policy(policy: &Policy, place: &Place<'_>, findings: &mut Findings<'_>)
     }
 }
 
-/// Checks a permission and those inside it, as deep as it could be decoded.
+/// Checks a permission and those inside it. The decoder limits the depth.
 fn check_permission(permission: &Permission, place: &Place<'_>, findings: &mut Findings<'_>) {
     let (field, set) = match &permission.rule {
         Some(Rule::Header(header)) => {
@@ -122,7 +123,7 @@ fn check_permission(permission: &Permission, place: &Place<'_>, findings: &mut F
     }
 }
 
-/// Checks a principal and those inside it, as deep as it could be decoded.
+/// Checks a principal and those inside it. The decoder limits the depth.
 fn check_principal(principal: &Principal, place: &Place<'_>, findings: &mut Findings<'_>) {
     let (field, set) = match &principal.identifier {
         Some(Identifier::Header(header)) => {
@@ -141,8 +142,7 @@ fn check_principal(principal: &Principal, place: &Place<'_>, findings: &mut Find
     }
 }
 
-/// Rejects a matcher of a header that the transport sets, and not the
-/// application.
+/// Rejects a matcher of a header that the transport sets, not the application.
 fn check_header(matcher: &HeaderMatcher, place: &Place<'_>, findings: &mut Findings<'_>) {
     let name = matcher.name.to_ascii_lowercase();
     if name == ":scheme" || name.starts_with("grpc-") {
@@ -175,15 +175,15 @@ pub(in crate::acceptance) fn check_session_per_route(
     let message = "envoy.extensions.filters.http.stateful_session.v3.StatefulSessionPerRoute";
     let per_route = decode_body::<StatefulSessionPerRoute>(message, body, place, findings);
     if let Some(Override::StatefulSession(session)) =
-        per_route.and_then(|descriptor| descriptor.r#override)
+        per_route.and_then(|per_route| per_route.r#override)
     {
         check_state(&session, &place.field("stateful_session"), findings);
     }
 }
 
-/// Checks the state of stateful sessions, which has to be a cookie.
+/// Checks the state of stateful sessions, which has to be a cookie. A filter
+/// without a state is valid, and does nothing.
 fn check_state(session: &StatefulSession, place: &Place<'_>, findings: &mut Findings<'_>) {
-    // Without a state there are no sessions.
     let Some(state) = &session.session_state else {
         return;
     };
@@ -198,13 +198,14 @@ fn check_state(session: &StatefulSession, place: &Place<'_>, findings: &mut Find
         let name = clip(name, MAX_VALUE).to_owned();
         return findings.reject(&place, Problem::Extension(name));
     }
-    let Some(state) = decode_body::<CookieBasedSessionState>(COOKIE, &any.value, &place, findings)
+    let Some(cookie_state) =
+        decode_body::<CookieBasedSessionState>(COOKIE, &any.value, &place, findings)
     else {
         return;
     };
 
     let place = place.field("cookie");
-    match &state.cookie {
+    match &cookie_state.cookie {
         None => findings.reject(&place, Problem::Missing),
         Some(cookie) => {
             if cookie.name.is_empty() {
@@ -215,7 +216,8 @@ fn check_state(session: &StatefulSession, place: &Place<'_>, findings: &mut Find
     }
 }
 
-/// Checks the cache of the authentication of GCP (A83).
+/// Checks the cache of the GCP authentication filter, whose size must not be
+/// zero (A83).
 pub(in crate::acceptance) fn check_gcp_authn(
     body: &[u8],
     place: &Place<'_>,

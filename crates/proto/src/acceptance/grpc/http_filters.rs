@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::{decode_body, extension};
+use super::{decode_body, decode_extension};
 use crate::acceptance::extensions::Side;
 use crate::acceptance::findings::Findings;
 use crate::acceptance::place::{Place, clip};
@@ -20,19 +20,21 @@ const ROUTER: &str = "envoy.filters.http.router";
 /// The message around an override, with its options.
 const FILTER_CONFIG: &str = "envoy.config.route.v3.FilterConfig";
 
-/// Checks the filters of a connection manager, which is at `place`.
-pub(super) fn check(
+/// Checks the filters of the connection manager at `place`. The last filter has
+/// to be terminal, and no other (C59).
+pub(super) fn check_filters(
     filters: &[HttpFilter],
     side: Side,
     place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
     let mut names = HashMap::new();
-    // The last filter that is used: its index, and whether it is terminal.
-    let mut last: Option<(usize, bool)> = None;
-    // Whether the last one of the list is broken, so that it may be terminal.
+    // The last used filter: its index, and whether it is terminal.
+    let mut last_used: Option<(usize, bool)> = None;
+    // Whether the last filter of the list is broken: it might be terminal, so
+    // a missing terminal filter is not reported.
     let mut ends_broken = false;
-    // A terminal filter that comes too early would be the last one.
+    // A terminal filter that comes too early was reported: the list has one.
     let mut lacks_terminal = true;
     for (index, filter) in filters.iter().enumerate() {
         let filter_place = place.item("http_filters", index);
@@ -43,17 +45,17 @@ pub(super) fn check(
             Verdict::Broken | Verdict::Skipped => {}
             Verdict::Used { is_terminal } => {
                 // C59: a terminal filter is the last one.
-                if let Some((earlier, true)) = last {
+                if let Some((earlier, true)) = last_used {
                     let name = clip_name(&filters[earlier].name);
                     findings.reject(&place.item("http_filters", earlier), Problem::NotLast(name));
                     lacks_terminal = false;
                 }
-                last = Some((index, is_terminal));
+                last_used = Some((index, is_terminal));
             }
         }
     }
 
-    match last {
+    match last_used {
         _ if ends_broken => {}
         Some((index, false)) if lacks_terminal => {
             let name = clip_name(&filters[index].name);
@@ -65,7 +67,7 @@ pub(super) fn check(
     }
 }
 
-/// Rejects a filter without a name, or with that of another (C59).
+/// Rejects a filter without a name, or with the name of another filter (C59).
 fn check_name<'a>(
     filter: &'a HttpFilter,
     index: usize,
@@ -76,9 +78,9 @@ fn check_name<'a>(
     if filter.name.is_empty() {
         return findings.reject(&place.field("name"), Problem::Missing);
     }
-    if let Some(first) = names.insert(&filter.name, index) {
+    if let Some(first_index) = names.insert(&filter.name, index) {
         let what = format!("the name {:?}", clip_name(&filter.name));
-        let first = format!("http_filters[{first}]");
+        let first = format!("http_filters[{first_index}]");
         findings.reject(&place.field("name"), Problem::Duplicate { what, first });
     }
 }
@@ -93,8 +95,8 @@ enum Verdict {
     },
 }
 
-/// Checks the configuration of a filter. One that is not supported on this side
-/// is skipped if it is optional (C59).
+/// Checks the configuration of a filter. An optional filter that is not
+/// supported on this side is skipped (C59).
 fn check_filter(
     filter: &HttpFilter,
     side: Side,
@@ -111,24 +113,28 @@ fn check_filter(
         return Verdict::Broken;
     };
 
-    let Some(extended) = extension(any, &place, findings) else {
+    let Some(extension_config) = decode_extension(any, &place, findings) else {
         return Verdict::Broken;
     };
-    let http_filter = findings.policy().http_filters.get(&extended.name);
+    let http_filter = findings.policy().http_filters.get(&extension_config.name);
     let Some(http_filter) = http_filter.filter(|http_filter| http_filter.runs_on(side)) else {
         if filter.is_optional {
-            findings.ignore(&place, IgnoreReason::Optional(extended.shown_name()));
+            findings.ignore(
+                &place,
+                IgnoreReason::Optional(extension_config.shown_name()),
+            );
             return Verdict::Skipped;
         }
-        findings.reject(&place, Problem::Extension(extended.shown_name()));
+        findings.reject(&place, Problem::Extension(extension_config.shown_name()));
         return Verdict::Broken;
     };
 
-    if !http_filter.is_config() || (extended.body.is_none() && !http_filter.takes_struct()) {
-        findings.reject(&place, Problem::Misplaced(extended.shown_name()));
+    if !http_filter.is_config() || (extension_config.body.is_none() && !http_filter.takes_struct())
+    {
+        findings.reject(&place, Problem::Misplaced(extension_config.shown_name()));
         return Verdict::Broken;
     }
-    if let Some(body) = extended.body {
+    if let Some(body) = extension_config.body {
         http_filter.check(body, &place, findings);
     }
 
@@ -137,9 +143,9 @@ fn check_filter(
     }
 }
 
-/// Checks the overrides of a virtual host, a route or a weighted cluster, which
-/// is at `place`. Their filter need not exist, nor run on this side: a route
-/// does not know its listener (A39).
+/// Checks the overrides of the virtual host, route or weighted cluster at
+/// `place`. The overridden filter need not exist or run on this side, since a
+/// route does not know its listener (A39).
 pub(super) fn check_overrides(
     overrides: &HashMap<String, Any>,
     place: &Place<'_>,
@@ -148,7 +154,7 @@ pub(super) fn check_overrides(
     if overrides.is_empty() {
         return;
     }
-    // In one order, so that the same body has the same reasons.
+    // The order of a hash map varies, but equal bodies must have equal reasons.
     let mut entries: Vec<_> = overrides.iter().collect();
     entries.sort_by_key(|(name, _)| *name);
     for (name, any) in entries {
@@ -157,41 +163,44 @@ pub(super) fn check_overrides(
             check_override(any, false, &place, findings);
             continue;
         }
-        let wrapped: Option<FilterConfig> =
+
+        let wrapper: Option<FilterConfig> =
             decode_body(FILTER_CONFIG, &any.value, &place, findings);
-        let Some(wrapped) = wrapped else { continue };
-        match &wrapped.config {
+        let Some(wrapper) = wrapper else { continue };
+
+        match &wrapper.config {
             Some(config) => {
                 check_override(
                     config,
-                    wrapped.is_optional,
+                    wrapper.is_optional,
                     &place.field("config"),
                     findings,
                 );
             }
-            None if wrapped.is_optional || wrapped.disabled => {}
+            None if wrapper.is_optional || wrapper.disabled => {}
             None => findings.reject(&place.field("config"), Problem::Missing),
         }
     }
 }
 
-/// Checks one override: its type has to be a known filter that takes overrides.
+/// Checks one override. Its type has to be a known filter that accepts
+/// overrides.
 fn check_override(any: &Any, is_optional: bool, place: &Place<'_>, findings: &mut Findings<'_>) {
-    let Some(extended) = extension(any, place, findings) else {
+    let Some(extension_config) = decode_extension(any, place, findings) else {
         return;
     };
-    match findings.policy().http_filters.get(&extended.name) {
+    match findings.policy().http_filters.get(&extension_config.name) {
         None if is_optional => {
-            findings.ignore(place, IgnoreReason::Optional(extended.shown_name()))
+            findings.ignore(place, IgnoreReason::Optional(extension_config.shown_name()))
         }
-        None => findings.reject(place, Problem::Extension(extended.shown_name())),
+        None => findings.reject(place, Problem::Extension(extension_config.shown_name())),
         Some(http_filter) if !http_filter.is_override() => {
-            findings.reject(place, Problem::Misplaced(extended.shown_name()));
+            findings.reject(place, Problem::Misplaced(extension_config.shown_name()));
         }
-        Some(http_filter) => match extended.body {
+        Some(http_filter) => match extension_config.body {
             Some(body) => http_filter.check(body, place, findings),
             None if http_filter.takes_struct() => {}
-            None => findings.reject(place, Problem::Misplaced(extended.shown_name())),
+            None => findings.reject(place, Problem::Misplaced(extension_config.shown_name())),
         },
     }
 }

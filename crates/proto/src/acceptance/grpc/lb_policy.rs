@@ -1,6 +1,6 @@
 //! The load balancing policy of a cluster (C57, A42, A48, A52).
 
-use super::{check_duration, decode_body, extension};
+use super::{check_duration, decode_body, decode_extension};
 use crate::acceptance::extensions::{
     CLIENT_SIDE_WRR, LEAST_REQUEST, MAGLEV, RANDOM, RING_HASH, ROUND_ROBIN, WRR_LOCALITY,
 };
@@ -29,16 +29,17 @@ const MIN_CHOICES: u32 = 2;
 
 /// Checks the policy of a cluster: `load_balancing_policy`, and without it
 /// `lb_policy` (A52).
-pub(super) fn check(cluster: &Cluster, findings: &mut Findings<'_>) {
+pub(super) fn check_policy_fields(cluster: &Cluster, findings: &mut Findings<'_>) {
     let root = Place::ROOT;
     match &cluster.load_balancing_policy {
         Some(list) => check_list(list, &root.field("load_balancing_policy"), 1, findings),
-        None => check_old(cluster, findings),
+        None => check_enum(cluster, findings),
     }
 }
 
-/// Checks the policy that the enum names, and its own configuration.
-fn check_old(cluster: &Cluster, findings: &mut Findings<'_>) {
+/// Checks the policy that the enum `lb_policy` names, and its own
+/// configuration.
+fn check_enum(cluster: &Cluster, findings: &mut Findings<'_>) {
     const SUPPORTED: &str = "a load balancing policy that is supported";
     let root = Place::ROOT;
     let policy = LbPolicy::try_from(cluster.lb_policy);
@@ -53,22 +54,22 @@ fn check_old(cluster: &Cluster, findings: &mut Findings<'_>) {
 
     let supported = &findings.policy().lb_policies;
     if !message.is_some_and(|message| supported.contains(message)) {
-        let found = match policy {
+        let policy_name = match policy {
             Ok(policy) => policy.as_str_name().to_owned(),
             Err(_) => cluster.lb_policy.to_string(),
         };
-        let problem = Problem::value(found, SUPPORTED);
+        let problem = Problem::value(policy_name, SUPPORTED);
         return findings.reject(&root.field("lb_policy"), problem);
     }
 
-    // A configuration of another policy is ignored.
+    // Envoy and gRPC ignore the configuration of another policy.
     match (policy, &cluster.lb_config) {
         (Ok(LbPolicy::RingHash), Some(LbConfig::RingHashLbConfig(config))) => {
             let place = root.field("ring_hash_lb_config");
             let hash = old_ring_hash::HashFunction::try_from(config.hash_function);
             if hash != Ok(old_ring_hash::HashFunction::XxHash) {
-                let found = hash.map_or("unknown", |hash| hash.as_str_name());
-                let problem = Problem::value(found, "XX_HASH");
+                let hash_name = hash.map_or("unknown", |hash| hash.as_str_name());
+                let problem = Problem::value(hash_name, "XX_HASH");
                 findings.reject(&place.field("hash_function"), problem);
             }
             let sizes = (&config.minimum_ring_size, &config.maximum_ring_size);
@@ -82,8 +83,8 @@ fn check_old(cluster: &Cluster, findings: &mut Findings<'_>) {
     }
 }
 
-/// Checks the first policy of a list that is supported. The ones before it are
-/// skipped, and those after it are not looked at (A52).
+/// Checks the first supported policy of a list. Policies before it are skipped,
+/// and those after it are not checked (A52).
 fn check_list(
     list: &LoadBalancingPolicy,
     place: &Place<'_>,
@@ -102,15 +103,18 @@ fn check_list(
             findings.ignore(&place, IgnoreReason::Policy(String::new()));
             continue;
         };
-        // A body that cannot be read is a reason.
-        let Some(policy_config) = extension(any, &place, findings) else {
+
+        // `decode_extension` has reported a body that cannot be decoded.
+        let Some(policy_config) = decode_extension(any, &place, findings) else {
             return;
         };
+
         if !findings.policy().lb_policies.contains(&*policy_config.name) {
             findings.ignore(&place, IgnoreReason::Policy(policy_config.shown_name()));
             continue;
         }
-        // The user's own policies are written as a `TypedStruct`.
+
+        // A `TypedStruct` is for a policy of the user, which has no rules here.
         if let Some(body) = policy_config.body {
             check_policy(&policy_config.name, body, &place, level, findings);
         }
@@ -119,7 +123,7 @@ fn check_list(
     findings.reject(place, Problem::NoPolicy);
 }
 
-/// Checks the configuration of a policy that is supported.
+/// Checks the configuration of a supported policy.
 fn check_policy(
     name: &str,
     body: &[u8],
@@ -135,8 +139,8 @@ fn check_policy(
             let hash = HashFunction::try_from(config.hash_function);
             // The default is XX_HASH.
             if !matches!(hash, Ok(HashFunction::DefaultHash | HashFunction::XxHash)) {
-                let found = hash.map_or("unknown", |hash| hash.as_str_name());
-                let problem = Problem::value(found, "XX_HASH");
+                let hash_name = hash.map_or("unknown", |hash| hash.as_str_name());
+                let problem = Problem::value(hash_name, "XX_HASH");
                 findings.reject(&place.field("hash_function"), problem);
             }
             let sizes = (&config.minimum_ring_size, &config.maximum_ring_size);
@@ -166,14 +170,16 @@ fn check_policy(
     }
 }
 
-/// Checks the sizes of a ring: minimum and maximum (A42).
+/// Checks the sizes of a ring, a minimum and a maximum (A42).
 fn check_ring(
-    (min, max): (&Option<UInt64Value>, &Option<UInt64Value>),
+    (min_size, max_size): (&Option<UInt64Value>, &Option<UInt64Value>),
     place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
-    let min = min.as_ref().map_or(DEFAULT_MIN_RING, |min| min.value);
-    let max = max.as_ref().map_or(MAX_RING, |max| max.value);
+    let min = min_size
+        .as_ref()
+        .map_or(DEFAULT_MIN_RING, |size| size.value);
+    let max = max_size.as_ref().map_or(MAX_RING, |size| size.value);
     for (field, size) in [("minimum_ring_size", min), ("maximum_ring_size", max)] {
         if size > MAX_RING {
             findings.reject(&place.field(field), Problem::value(size, "at most 8388608"));
@@ -207,8 +213,12 @@ fn check_weighted(
     ] {
         check_duration(duration.as_ref(), &place.field(field), findings);
     }
-    let penalty = config.error_utilization_penalty.as_ref().map(|p| p.value);
-    // Also one that is no number.
+
+    let penalty = config
+        .error_utilization_penalty
+        .as_ref()
+        .map(|penalty| penalty.value);
+    // The negated pattern rejects NaN too.
     if let Some(penalty) = penalty.filter(|penalty| !matches!(penalty, 0.0..)) {
         let problem = Problem::value(penalty, "0 or more");
         findings.reject(&place.field("error_utilization_penalty"), problem);

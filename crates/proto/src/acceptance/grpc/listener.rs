@@ -15,11 +15,14 @@ use crate::envoy::envoy::config::listener::v3::filter::ConfigType;
 use crate::envoy::envoy::config::listener::v3::{Filter, FilterChain, Listener};
 use crate::envoy::google::protobuf::Any;
 
-/// Returns whether a listener is for a server at an address: a listener for
-/// another one is accepted, and the server does not serve (C61).
+/// Returns whether a listener is for a server at an address. A listener for
+/// another address is accepted, but the server does not serve (C61).
 #[must_use]
 pub fn is_at(listener: &Listener, server: SocketAddr) -> bool {
-    let address = listener.address.as_ref().and_then(|a| a.address.as_ref());
+    let address = listener
+        .address
+        .as_ref()
+        .and_then(|address| address.address.as_ref());
     let Some(OneAddress::SocketAddress(socket)) = address else {
         return false;
     };
@@ -40,14 +43,14 @@ pub(in crate::acceptance) fn check(findings: &mut Findings<'_>, listener: &Liste
     }
 }
 
-/// Checks an API listener, which is a connection manager (A27).
+/// Checks an API listener, which has to be a connection manager (A27).
 fn check_client(any: Option<&Any>, findings: &mut Findings<'_>) {
     let root = Place::ROOT;
     let place = root.field("api_listener");
     let place = place.field("api_listener");
     match any {
         Some(any) if full_name(&any.type_url) == manager::MANAGER => {
-            manager::check(&any.value, Side::Client, &place, findings);
+            manager::check_manager(&any.value, Side::Client, &place, findings);
         }
         Some(any) => {
             let name = clip(full_name(&any.type_url), MAX_VALUE).to_owned();
@@ -63,9 +66,10 @@ fn check_server(listener: &Listener, findings: &mut Findings<'_>) {
     if !listener.listener_filters.is_empty() {
         findings.reject(&root.field("listener_filters"), Problem::Insecure);
     }
-    if (listener.use_original_dst.as_ref()).is_some_and(|used| used.value) {
+    if (listener.use_original_dst.as_ref()).is_some_and(|flag| flag.value) {
         findings.reject(&root.field("use_original_dst"), Problem::Insecure);
     }
+
     let place = root.field("address");
     if let Some(socket) = address::check_socket(listener.address.as_ref(), &place, findings) {
         address::check_port(socket, &place.field("socket_address"), findings);
@@ -80,20 +84,20 @@ fn check_server(listener: &Listener, findings: &mut Findings<'_>) {
     if listener.filter_chains.is_empty() && listener.default_filter_chain.is_none() {
         findings.reject(&root, Problem::NoChain);
     }
-    chains::check(&listener.filter_chains, findings);
+    chains::check_chains(&listener.filter_chains, findings);
 }
 
-/// Checks the filters of a chain: one connection manager, as the last one, and
-/// no others, since no other is supported (C61).
+/// Checks the filters of a chain, which has to be exactly one connection
+/// manager: no other network filter is supported (C61).
 fn check_chain(chain: &FilterChain, place: &Place<'_>, findings: &mut Findings<'_>) {
     let mut names = HashMap::new();
     for (index, filter) in chain.filters.iter().enumerate() {
         let filter_place = place.item("filters", index);
         if filter.name.is_empty() {
             findings.reject(&filter_place.field("name"), Problem::Missing);
-        } else if let Some(first) = names.insert(&*filter.name, index) {
+        } else if let Some(first_index) = names.insert(&*filter.name, index) {
             let what = format!("the name {:?}", clip(&filter.name, MAX_VALUE));
-            let first = format!("filters[{first}]");
+            let first = format!("filters[{first_index}]");
             let place = filter_place.field("name");
             findings.reject(&place, Problem::Duplicate { what, first });
         }
@@ -111,7 +115,7 @@ fn check_chain(chain: &FilterChain, place: &Place<'_>, findings: &mut Findings<'
 }
 
 /// Rejects a network filter other than a connection manager, and one that is
-/// not the last.
+/// not last.
 fn check_filter(filter: &Filter, is_last: bool, place: &Place<'_>, findings: &mut Findings<'_>) {
     let config_place = place.field("typed_config");
     let Some(ConfigType::TypedConfig(any)) = &filter.config_type else {
@@ -126,5 +130,5 @@ fn check_filter(filter: &Filter, is_last: bool, place: &Place<'_>, findings: &mu
         let name = clip(&filter.name, MAX_VALUE).to_owned();
         findings.reject(place, Problem::NotLast(name));
     }
-    manager::check(&any.value, Side::Server, &config_place, findings);
+    manager::check_manager(&any.value, Side::Server, &config_place, findings);
 }

@@ -14,11 +14,17 @@ pub(super) const MANAGER: &str =
     "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
 
 /// Checks the body of a connection manager.
-pub(super) fn check(body: &[u8], side: Side, place: &Place<'_>, findings: &mut Findings<'_>) {
+pub(super) fn check_manager(
+    body: &[u8],
+    side: Side,
+    place: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
     let Some(manager) = decode_body::<HttpConnectionManager>(MANAGER, body, place, findings) else {
         return;
     };
-    // A41: the address of a client is that of its connection.
+
+    // A41: the client's address is that of its connection, never of a header.
     if manager.xff_num_trusted_hops != 0 {
         let problem = Problem::value(manager.xff_num_trusted_hops, "0");
         findings.reject(&place.field("xff_num_trusted_hops"), problem);
@@ -29,7 +35,7 @@ pub(super) fn check(body: &[u8], side: Side, place: &Place<'_>, findings: &mut F
         findings.reject(&place, Problem::Insecure);
     }
     check_routes(&manager, place, findings);
-    http_filters::check(&manager.http_filters, side, place, findings);
+    http_filters::check_filters(&manager.http_filters, side, place, findings);
     if let Some(options) = &manager.common_http_protocol_options {
         let place = place.field("common_http_protocol_options");
         let place = place.field("max_stream_duration");
@@ -37,7 +43,8 @@ pub(super) fn check(body: &[u8], side: Side, place: &Place<'_>, findings: &mut F
     }
 }
 
-/// Checks the routes of a connection manager, or where they come from (C14).
+/// Checks the routes of a connection manager, or the source of its routes
+/// (C14).
 fn check_routes(manager: &HttpConnectionManager, place: &Place<'_>, findings: &mut Findings<'_>) {
     match &manager.route_specifier {
         Some(RouteSpecifier::RouteConfig(routes)) => {
@@ -46,7 +53,7 @@ fn check_routes(manager: &HttpConnectionManager, place: &Place<'_>, findings: &m
         Some(RouteSpecifier::Rds(rds)) => {
             let place = place.field("rds");
             let source_place = place.field("config_source");
-            config_source::check(rds.config_source.as_ref(), &source_place, findings);
+            config_source::check_source(rds.config_source.as_ref(), &source_place, findings);
             if rds.route_config_name.is_empty() {
                 findings.reject(&place.field("route_config_name"), Problem::Missing);
             }

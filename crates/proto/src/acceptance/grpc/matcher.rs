@@ -17,8 +17,8 @@ pub(super) fn check_regex(matcher: &RegexMatcher, place: &Place<'_>, findings: &
     }
 }
 
-/// Rejects a matcher without a pattern, with an empty one where that would
-/// match everything, or of a kind that is not supported.
+/// Rejects a matcher without a pattern, with an empty pattern that would match
+/// every text, or of an unsupported kind.
 pub(super) fn check_text(matcher: &StringMatcher, place: &Place<'_>, findings: &mut Findings<'_>) {
     let (field, pattern) = match &matcher.match_pattern {
         None => return findings.reject(&place.field("match_pattern"), Problem::Missing),
@@ -48,7 +48,7 @@ pub(super) fn check_header(
     if matcher.name.is_empty() {
         findings.reject(&place.field("name"), Problem::Missing);
     }
-    // C58: gRPC takes a binary header as absent.
+    // C58: for gRPC, a binary header is always absent.
     if matcher.name.ends_with("-bin") {
         let name = clip(&matcher.name, MAX_VALUE).to_owned();
         findings.ignore(place, IgnoreReason::BinaryHeader(name));
@@ -60,7 +60,8 @@ pub(super) fn check_header(
 }
 
 /// Checks the value that a header must have. An empty prefix, suffix or part
-/// would match every header; an empty exact value matches an empty header.
+/// would match every header, so it is rejected; an empty exact value matches an
+/// empty header.
 #[expect(deprecated, reason = "control planes send them, and gRPC takes them")]
 fn check_specifier(
     specifier: &HeaderMatchSpecifier,

@@ -11,14 +11,19 @@ use crate::envoy::envoy::extensions::filters::http::gcp_authn::v3::Audience;
 const AUDIENCE: &str = "envoy.extensions.filters.http.gcp_authn.v3.Audience";
 const ADDRESS: &str = "envoy.config.core.v3.Address";
 
-/// Checks the typed metadata of the part that is at `place`. Unknown types are
-/// ignored.
-pub(super) fn check(metadata: Option<&Metadata>, place: &Place<'_>, findings: &mut Findings<'_>) {
+/// Checks the typed metadata of the part at `place`. Unknown types are ignored.
+pub(super) fn check_metadata(
+    metadata: Option<&Metadata>,
+    place: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
     let Some(metadata) = metadata else { return };
     if metadata.typed_filter_metadata.is_empty() {
         return;
     }
+
     let place = place.field("metadata");
+    // The order of a hash map varies, but that of the reasons must not.
     let mut entries: Vec<_> = metadata.typed_filter_metadata.iter().collect();
     entries.sort_by_key(|(key, _)| *key);
     for (key, any) in entries {

@@ -48,8 +48,8 @@ use crate::text::MAX_SECONDS;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// Decodes the body of an extension. One that is not of its type is a reason
-/// (C27).
+/// Decodes the body of an extension. Rejects the body and returns `None` if the
+/// bytes are not of the type (C27).
 fn decode_body<T: Message + Default>(
     message: &str,
     body: &[u8],
@@ -104,10 +104,10 @@ impl Extension<'_> {
     }
 }
 
-/// Returns the message that an `Any` holds, also inside a `TypedStruct`, whose
-/// type counts instead of its own (A39, A52). `None` if that cannot be read,
-/// which is a reason.
-fn extension<'a>(
+/// Returns the type and the body of an `Any`. If the `Any` has a `TypedStruct`,
+/// the type is the one inside (A39, A52), and there is no body. Rejects the
+/// body and returns `None` if a `TypedStruct` cannot be decoded.
+fn decode_extension<'a>(
     any: &'a Any,
     place: &Place<'_>,
     findings: &mut Findings<'_>,

@@ -7,7 +7,11 @@ use crate::acceptance::problem::Problem;
 use crate::envoy::envoy::config::cluster::v3::OutlierDetection;
 
 /// Rejects durations that are negative, and percentages above 100.
-pub(super) fn check(detection: &OutlierDetection, place: &Place<'_>, findings: &mut Findings<'_>) {
+pub(super) fn check_detection(
+    detection: &OutlierDetection,
+    place: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
     for (field, duration) in [
         ("interval", &detection.interval),
         ("base_ejection_time", &detection.base_ejection_time),
@@ -28,7 +32,10 @@ pub(super) fn check(detection: &OutlierDetection, place: &Place<'_>, findings: &
             &detection.enforcing_failure_percentage,
         ),
     ] {
-        if let Some(percentage) = percentage.as_ref().filter(|p| p.value > 100) {
+        if let Some(percentage) = percentage
+            .as_ref()
+            .filter(|percentage| percentage.value > 100)
+        {
             let problem = Problem::value(percentage.value, "at most 100");
             findings.reject(&place.field(field), problem);
         }

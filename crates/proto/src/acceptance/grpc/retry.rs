@@ -8,8 +8,12 @@ use crate::envoy::envoy::config::route::v3::RetryPolicy;
 use crate::envoy::google::protobuf::Duration;
 use crate::text::print_duration;
 
-/// Checks the retry policy of the part that is at `place`.
-pub(super) fn check(policy: Option<&RetryPolicy>, place: &Place<'_>, findings: &mut Findings<'_>) {
+/// Checks the retry policy of the part at `place`, if there is one.
+pub(super) fn check_retry_policy(
+    policy: Option<&RetryPolicy>,
+    place: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
     let Some(policy) = policy else { return };
     let place = place.field("retry_policy");
     if (policy.num_retries.as_ref()).is_some_and(|retries| retries.value == 0) {
@@ -22,7 +26,7 @@ pub(super) fn check(policy: Option<&RetryPolicy>, place: &Place<'_>, findings: &
 
     let place = place.field("retry_back_off");
     let base_place = place.field("base_interval");
-    let base = match &back_off.base_interval {
+    let base_nanos = match &back_off.base_interval {
         Some(base) => check_interval(base, &base_place, findings),
         None => {
             findings.reject(&base_place, Problem::Missing);
@@ -34,8 +38,8 @@ pub(super) fn check(policy: Option<&RetryPolicy>, place: &Place<'_>, findings: &
     };
     let max_place = place.field("max_interval");
     let max_nanos = check_interval(max, &max_place, findings);
-    if let (Some(base), Some(max_nanos)) = (base, max_nanos)
-        && max_nanos < base
+    if let (Some(base_nanos), Some(max_nanos)) = (base_nanos, max_nanos)
+        && max_nanos < base_nanos
     {
         let found = print_duration(max.seconds, max.nanos);
         let problem = Problem::value(found, "at least base_interval");
@@ -43,8 +47,8 @@ pub(super) fn check(policy: Option<&RetryPolicy>, place: &Place<'_>, findings: &
     }
 }
 
-/// Returns an interval in nanoseconds. If it is not above zero, that is a
-/// reason.
+/// Returns an interval in nanoseconds. Rejects the body and returns `None` if
+/// the interval is invalid or zero.
 fn check_interval(
     duration: &Duration,
     place: &Place<'_>,

@@ -15,9 +15,9 @@ use crate::envoy::envoy::config::route::v3::{RouteAction, WeightedCluster};
 /// The one filter state that can be hashed (A42).
 const CHANNEL_ID: &str = "io.grpc.channel_id";
 
-/// Checks the action of a route, and returns whether the route is used.
-/// Without plugins, those that it names are taken on trust.
-pub(super) fn check(
+/// Checks the action of a route, and returns whether the route is used. Without
+/// `plugins`, every plugin counts as declared.
+pub(super) fn check_action(
     action: &RouteAction,
     plugins: Option<&Plugins<'_>>,
     place: &Place<'_>,
@@ -46,12 +46,12 @@ pub(super) fn check(
     {
         findings.ignore(&place.field("auto_host_rewrite"), IgnoreReason::Untrusted);
     }
-    retry::check(action.retry_policy.as_ref(), place, findings);
+    retry::check_retry_policy(action.retry_policy.as_ref(), place, findings);
     true
 }
 
-/// Checks the cluster of a route, and returns whether the route is used: one
-/// that names its cluster in another way is skipped (C58).
+/// Checks the cluster of a route, and returns whether the route is used. A
+/// route with another kind of cluster specifier is skipped (C58).
 fn check_cluster(
     action: &RouteAction,
     plugins: Option<&Plugins<'_>>,
@@ -72,16 +72,16 @@ fn check_cluster(
                 None => Some(true),
                 Some(plugins) => plugins.get(&**name).copied(),
             };
-            let name = || clip(name, MAX_VALUE).to_owned();
+            let short_name = || clip(name, MAX_VALUE).to_owned();
             match is_supported {
                 Some(true) => {}
                 Some(false) => {
-                    findings.ignore(place, IgnoreReason::Plugin(name()));
+                    findings.ignore(place, IgnoreReason::Plugin(short_name()));
                     return false;
                 }
                 None => {
                     let place = place.field("cluster_specifier_plugin");
-                    findings.reject(&place, Problem::UndeclaredPlugin(name()));
+                    findings.reject(&place, Problem::UndeclaredPlugin(short_name()));
                 }
             }
         }
@@ -96,9 +96,10 @@ fn check_cluster(
     true
 }
 
-/// Checks clusters that share the requests of a route.
+/// Checks the weighted clusters of a route, and the sum of their weights. A
+/// cluster of weight zero is ignored.
 fn check_weighted(weighted: &WeightedCluster, place: &Place<'_>, findings: &mut Findings<'_>) {
-    let mut sum = 0_u64;
+    let mut weight_sum = 0_u64;
     for (index, cluster) in weighted.clusters.iter().enumerate() {
         let place = place.item("clusters", index);
         let weight = cluster.weight.as_ref().map_or(0, |weight| weight.value);
@@ -106,21 +107,22 @@ fn check_weighted(weighted: &WeightedCluster, place: &Place<'_>, findings: &mut 
             findings.ignore(&place, IgnoreReason::ZeroWeight);
             continue;
         }
-        sum += u64::from(weight);
+        weight_sum += u64::from(weight);
         if cluster.name.is_empty() {
             findings.reject(&place.field("name"), Problem::Missing);
         }
         http_filters::check_overrides(&cluster.typed_per_filter_config, &place, findings);
     }
 
-    if sum == 0 {
+    if weight_sum == 0 {
         findings.reject(&place.field("clusters"), Problem::ZeroWeights);
-    } else if sum > u64::from(u32::MAX) {
-        findings.reject(&place.field("clusters"), Problem::LargeWeights(sum));
+    } else if weight_sum > u64::from(u32::MAX) {
+        findings.reject(&place.field("clusters"), Problem::LargeWeights(weight_sum));
     }
 }
 
-/// Checks a hash policy. One of another kind gives no hash (A42).
+/// Checks a hash policy. A policy of an unsupported kind is ignored, since it
+/// yields no hash (A42).
 fn check_hash(policy: &HashPolicy, place: &Place<'_>, findings: &mut Findings<'_>) {
     match &policy.policy_specifier {
         Some(PolicySpecifier::Header(header)) => {

@@ -12,8 +12,12 @@ use crate::envoy::envoy::r#type::v3::fractional_percent::DenominatorType;
 const SUPPORTED: &str = "prefix, path or safe_regex";
 
 /// Checks the match of a route.
-pub(super) fn check(route_match: &RouteMatch, place: &Place<'_>, findings: &mut Findings<'_>) {
-    // C58: a route needs a path, of a kind that is supported.
+pub(super) fn check_match(
+    route_match: &RouteMatch,
+    place: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
+    // C58: a route needs a path, of a supported kind.
     let unsupported = match &route_match.path_specifier {
         Some(PathSpecifier::Prefix(_) | PathSpecifier::Path(_)) => None,
         Some(PathSpecifier::SafeRegex(regex)) => {
@@ -29,8 +33,8 @@ pub(super) fn check(route_match: &RouteMatch, place: &Place<'_>, findings: &mut 
         }
     };
 
-    if let Some(found) = unsupported {
-        let problem = Problem::value(found, SUPPORTED);
+    if let Some(field) = unsupported {
+        let problem = Problem::value(field, SUPPORTED);
         findings.reject(&place.field("path_specifier"), problem);
     }
     for (index, header) in route_match.headers.iter().enumerate() {
@@ -42,8 +46,8 @@ pub(super) fn check(route_match: &RouteMatch, place: &Place<'_>, findings: &mut 
     }
 }
 
-/// Checks the share of requests that match. Its default counts, since gRPC has
-/// no runtime.
+/// Checks the share of requests that match. The default value counts, since
+/// gRPC has no runtime.
 fn check_fraction(
     fraction: &RuntimeFractionalPercent,
     place: &Place<'_>,

@@ -27,7 +27,7 @@ pub(in crate::acceptance) fn check_virtual_host(findings: &mut Findings<'_>, hos
 /// supported.
 pub(super) type Plugins<'a> = HashMap<&'a str, bool>;
 
-/// Checks a route configuration, which may be inside a listener.
+/// Checks a route configuration, alone or inside a listener.
 pub(super) fn check_configuration(
     routes: &RouteConfiguration,
     place: &Place<'_>,
@@ -40,8 +40,8 @@ pub(super) fn check_configuration(
     }
 }
 
-/// Checks the plugins that a route configuration declares. One that is not
-/// supported may be optional.
+/// Checks the plugins that a route configuration declares, and returns them. An
+/// optional plugin that is not supported is ignored.
 fn check_plugins<'a>(
     routes: &'a RouteConfiguration,
     place: &Place<'_>,
@@ -55,14 +55,16 @@ fn check_plugins<'a>(
             findings.reject(&place, Problem::Missing);
             continue;
         };
+
         let type_url = extension.typed_config.as_ref().map(|any| &*any.type_url);
         let message = full_name(type_url.unwrap_or_default());
         let is_supported = (findings.policy().cluster_specifier_plugins).contains(message);
-        let message = || clip(message, MAX_VALUE).to_owned();
+
+        let short_name = || clip(message, MAX_VALUE).to_owned();
         match (is_supported, plugin.is_optional) {
             (true, _) => {}
-            (false, true) => findings.ignore(&place, IgnoreReason::Optional(message())),
-            (false, false) => findings.reject(&place, Problem::Extension(message())),
+            (false, true) => findings.ignore(&place, IgnoreReason::Optional(short_name())),
+            (false, false) => findings.reject(&place, Problem::Extension(short_name())),
         }
         plugins.insert(&extension.name, is_supported);
     }
@@ -79,38 +81,39 @@ fn check_host(
     for (index, route) in host.routes.iter().enumerate() {
         check_route(route, plugins, &place.item("routes", index), findings);
     }
-    retry::check(host.retry_policy.as_ref(), place, findings);
+    retry::check_retry_policy(host.retry_policy.as_ref(), place, findings);
     http_filters::check_overrides(&host.typed_per_filter_config, place, findings);
 }
 
-/// Checks a route, unless it is skipped.
+/// Checks a route. The rest of a route that is skipped is not checked.
 fn check_route(
-    descriptor: &Route,
+    route: &Route,
     plugins: Option<&Plugins<'_>>,
     place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
     let match_place = place.field("match");
-    match &descriptor.r#match {
+    match &route.r#match {
         None => findings.reject(&match_place, Problem::Missing),
         // C58: the route is skipped, whatever else it has.
-        Some(descriptor) if !descriptor.query_parameters.is_empty() => {
+        Some(route_match) if !route_match.query_parameters.is_empty() => {
             return findings.ignore(place, IgnoreReason::QueryParameters);
         }
-        Some(descriptor) => route_match::check(descriptor, &match_place, findings),
+        Some(route_match) => route_match::check_match(route_match, &match_place, findings),
     }
 
-    match &descriptor.action {
+    match &route.action {
         Some(Action::Route(action)) => {
-            let is_used = route_action::check(action, plugins, &place.field("route"), findings);
+            let is_used =
+                route_action::check_action(action, plugins, &place.field("route"), findings);
             if !is_used {
                 return;
             }
         }
-        // Of servers (A36).
+        // The action of a server's routes (A36).
         Some(Action::NonForwardingAction(_)) => {}
-        // C58: A28 rejects these. A36 has requests fail that match them, and
-        // that is what gRPC does; a strict policy rejects them.
+        // C58: A28 rejects the other actions, but by A36 only the requests that
+        // match them fail. gRPC follows A36; a strict policy rejects.
         Some(Action::Redirect(_)) => unsupported_action("redirect", place, findings),
         Some(Action::DirectResponse(_)) => unsupported_action("direct_response", place, findings),
         Some(Action::FilterAction(_)) => unsupported_action("filter_action", place, findings),
@@ -121,7 +124,7 @@ fn check_route(
             findings.ignore(place, IgnoreReason::Action);
         }
     }
-    http_filters::check_overrides(&descriptor.typed_per_filter_config, place, findings);
+    http_filters::check_overrides(&route.typed_per_filter_config, place, findings);
 }
 
 fn unsupported_action(field: &str, place: &Place<'_>, findings: &mut Findings<'_>) {

@@ -42,7 +42,7 @@ pub(super) fn check_cluster(cluster: &Cluster, findings: &mut Findings<'_>) {
         return;
     };
     let place = root.field("transport_socket");
-    // A proxy is around another socket, or around none (A86).
+    // A86: a proxy contains the socket to the server, or none for plain text.
     if let Some(ConfigType::TypedConfig(any)) = &socket.config_type
         && full_name(&any.type_url) == HTTP_PROXY
     {
@@ -57,7 +57,7 @@ pub(super) fn check_cluster(cluster: &Cluster, findings: &mut Findings<'_>) {
     check_upstream(socket, &place, findings);
 }
 
-/// Checks a socket of connections to a cluster.
+/// Checks the TLS socket of connections to a cluster.
 fn check_upstream(socket: &TransportSocket, place: &Place<'_>, findings: &mut Findings<'_>) {
     let Some(body) = check_socket(socket, UPSTREAM, place, findings) else {
         return;
@@ -67,8 +67,8 @@ fn check_upstream(socket: &TransportSocket, place: &Place<'_>, findings: &mut Fi
         return;
     };
     if context.sni.len() > MAX_SNI {
-        let found = format!("{} characters long", context.sni.len());
-        let problem = Problem::value(found, "at most 255");
+        let sni_length = format!("{} characters long", context.sni.len());
+        let problem = Problem::value(sni_length, "at most 255");
         findings.reject(&place.field("sni"), problem);
     }
     let place = place.field("common_tls_context");
@@ -105,14 +105,16 @@ pub(super) fn check_downstream(
     };
 
     check_common(common, Side::Server, &common_place, findings);
-    let requires = (context.require_client_certificate.as_ref()).is_some_and(|v| v.value);
-    if requires && common.validation_context_type.is_none() {
+    let requires_certificate =
+        (context.require_client_certificate.as_ref()).is_some_and(|flag| flag.value);
+    if requires_certificate && common.validation_context_type.is_none() {
         let place = common_place.field("validation_context");
         findings.reject(&place, Problem::NoRoots);
     }
 }
 
-/// Returns the body of a socket, which has to be of TLS (C60).
+/// Returns the body of a socket, which has to be of the TLS type `message`
+/// (C60). Rejects the body and returns `None` if the type is another one.
 fn check_socket<'a>(
     socket: &'a TransportSocket,
     message: &str,
@@ -141,7 +143,8 @@ fn check_socket<'a>(
     Some(&any.value)
 }
 
-/// Checks where certificates come from, and how the peer's is verified.
+/// Checks the source of the own certificate, and the verification of the
+/// peer's.
 fn check_common(
     common: &CommonTlsContext,
     side: Side,
@@ -163,8 +166,8 @@ fn check_common(
     deprecated,
     reason = "gRPC takes the older field if the newer is not set"
 )]
-/// Checks the source of the own certificate: an instance of a provider, which a
-/// server needs.
+/// Checks the source of the own certificate. Only a provider instance is
+/// supported, and a server needs one.
 fn check_identity(
     common: &CommonTlsContext,
     side: Side,
@@ -205,7 +208,8 @@ fn check_identity(
     deprecated,
     reason = "gRPC takes the older field if the newer is not set"
 )]
-/// Checks how the peer's certificate is verified. A client needs roots.
+/// Checks how the peer's certificate is verified. A client needs root
+/// certificates.
 fn check_validation(
     common: &CommonTlsContext,
     side: Side,
@@ -221,15 +225,17 @@ fn check_validation(
         }
         Some(ValidationContextType::CombinedValidationContext(combined)) => {
             let place = place.field("combined_validation_context");
-            let old = combined
+            let old_provider = combined
                 .validation_context_certificate_provider_instance
                 .as_ref();
-            let old = old.map(|instance| &*instance.instance_name);
+            let old_provider = old_provider.map(|instance| &*instance.instance_name);
             let context_place = place.field("default_validation_context");
-            match (&combined.default_validation_context, old) {
-                (Some(context), old) => check_context(context, old, side, &context_place, findings),
-                (None, Some(old)) => check_provider(
-                    old,
+            match (&combined.default_validation_context, old_provider) {
+                (Some(context), provider) => {
+                    check_context(context, provider, side, &context_place, findings)
+                }
+                (None, Some(provider)) => check_provider(
+                    provider,
                     &place.field("validation_context_certificate_provider_instance"),
                     findings,
                 ),
@@ -251,16 +257,16 @@ fn check_validation(
     }
 }
 
-/// Checks a validation context. `old` is the provider in the older field beside
-/// it, which counts if the context names none.
+/// Checks a validation context. `old_provider` is the provider in the older
+/// field beside the context; it counts if the context names none.
 fn check_context(
     context: &CertificateValidationContext,
-    old: Option<&str>,
+    old_provider: Option<&str>,
     side: Side,
     place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
-    let signed = context.require_signed_certificate_timestamp.as_ref();
+    let requires_timestamp = context.require_signed_certificate_timestamp.as_ref();
     for (field, is_set) in [
         (
             "verify_certificate_spki",
@@ -272,7 +278,7 @@ fn check_context(
         ),
         (
             "require_signed_certificate_timestamp",
-            signed.is_some_and(|signed| signed.value),
+            requires_timestamp.is_some_and(|flag| flag.value),
         ),
         ("crl", context.crl.is_some()),
         (
@@ -285,23 +291,23 @@ fn check_context(
         }
     }
 
-    check_roots(context, old, side, place, findings);
+    check_roots(context, old_provider, side, place, findings);
     check_subjects(context, side, place, findings);
 }
 
-/// Checks where root certificates come from. Those of the system are for
-/// clients (A82).
+/// Checks the source of root certificates. Those of the system are for clients
+/// only (A82).
 fn check_roots(
     context: &CertificateValidationContext,
-    old: Option<&str>,
+    old_provider: Option<&str>,
     side: Side,
     place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
     let instance_place = place.field("ca_certificate_provider_instance");
-    match (&context.ca_certificate_provider_instance, old) {
+    match (&context.ca_certificate_provider_instance, old_provider) {
         (Some(instance), _) => check_instance(instance, &instance_place, findings),
-        (None, Some(old)) => check_provider(old, &instance_place, findings),
+        (None, Some(old_provider)) => check_provider(old_provider, &instance_place, findings),
         (None, None) if context.system_root_certs.is_none() => {
             findings.reject(&instance_place, Problem::NoRoots);
         }
@@ -312,8 +318,9 @@ fn check_roots(
     }
 }
 
-/// Checks the names that the peer may have. Any of them is enough, and an empty
-/// list takes every name (C60). Servers do not compare names.
+/// Checks the names that the peer may have. One match is enough, and an empty
+/// list matches every name (C60). A server must not have such a list, since it
+/// does not compare names.
 #[expect(deprecated, reason = "it is the field that gRPC reads")]
 fn check_subjects(
     context: &CertificateValidationContext,

@@ -7,7 +7,7 @@ use prost_reflect::prost_types::{
 };
 
 use super::super::{ENCODED, pool};
-use super::{DescriptorFile, ExtendError, extend, extended};
+use super::{DescriptorFile, ExtendError, build_extended_pool, extend};
 
 fn field(name: &str, number: i32, of: Type, type_name: Option<&str>) -> FieldDescriptorProto {
     FieldDescriptorProto {
@@ -42,7 +42,7 @@ fn set(package: &str, message: &str, field: FieldDescriptorProto) -> DescriptorF
 }
 
 fn error(file: DescriptorFile) -> String {
-    extended(&[file]).unwrap_err().to_string()
+    build_extended_pool(&[file]).unwrap_err().to_string()
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn types_are_added_to_the_built_in_ones() {
     let address = Some(".envoy.config.core.v3.Address");
     let filter = set("my", "Filter", field("where", 1, Type::Message, address));
     // Twice is once.
-    let all = extended(&[filter.clone(), filter]).unwrap();
+    let all = build_extended_pool(&[filter.clone(), filter]).unwrap();
     assert_eq!(all.all_messages().len(), pool().all_messages().len() + 1);
     let filter = all.get_message_by_name("my.Filter").unwrap();
     let kind = filter.get_field_by_name("where").unwrap().kind();
@@ -61,7 +61,7 @@ fn types_are_added_to_the_built_in_ones() {
 fn the_built_in_set_changes_nothing() {
     let bytes = ENCODED.into();
     let name = "envoy.bin".to_owned();
-    let all = extended(&[DescriptorFile { name, bytes }]).unwrap();
+    let all = build_extended_pool(&[DescriptorFile { name, bytes }]).unwrap();
     assert_eq!(all.all_messages().len(), pool().all_messages().len());
 }
 

@@ -17,8 +17,8 @@ use super::{
 
 type Fault = (Position, Problem);
 
-/// Parses a text that is one value, with nothing but space after it.
-/// Returns the bytes of memory that it takes, too.
+/// Parses a text that is one value, with only space after it. Returns the
+/// number of bytes of memory that the tree takes, too.
 pub(super) fn parse(text: &str, limits: &Limits) -> Result<(Node, u64), Fault> {
     let mut reader = Reader {
         rest: text,
@@ -39,12 +39,14 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<(Node, u64), Fault> {
     Err(reader.unexpected("the end of the text"))
 }
 
-/// Reports the first key that occurs twice in one mapping, a mistake that most
-/// readers hide.
+/// Checks that no key occurs twice in a mapping, which most parsers ignore.
+///
+/// # Errors
+/// The first key that occurs twice.
 pub(super) fn refuse_duplicates(entries: &[Entry]) -> Result<(), Fault> {
-    let mut places = HashMap::with_capacity(entries.len());
+    let mut positions = HashMap::with_capacity(entries.len());
     for entry in entries {
-        if let Some(first) = places.insert(&entry.key, entry.at) {
+        if let Some(first) = positions.insert(&entry.key, entry.at) {
             let key = entry.key.clone();
             return Err((entry.at, Problem::DuplicateKey { key, first }));
         }
@@ -73,9 +75,9 @@ impl Reader<'_> {
         self.rest.chars().next()
     }
 
-    /// Takes one character off the text, and advances the place. `None` at the
-    /// end.
-    fn next(&mut self) -> Option<char> {
+    /// Removes the first character from the text, and advances the position.
+    /// Returns `None` at the end of the text.
+    fn next_char(&mut self) -> Option<char> {
         let character = self.peek()?;
         self.rest = &self.rest[character.len_utf8()..];
         if character == '\n' {
@@ -89,7 +91,7 @@ impl Reader<'_> {
 
     fn skip_space(&mut self) {
         while matches!(self.peek(), Some(' ' | '\t' | '\r' | '\n')) {
-            self.next();
+            self.next_char();
         }
     }
 
@@ -106,12 +108,12 @@ impl Reader<'_> {
         if self.peek() != Some(expected) {
             return Err(self.unexpected(&format!("{expected:?}")));
         }
-        self.next();
+        self.next_char();
         Ok(())
     }
 
-    /// Reads a value of any kind, with the space before it. Its place is that
-    /// of its first character.
+    /// Reads a value of any kind, and the space before it. The position of the
+    /// value is that of its first character.
     fn read_value(&mut self) -> Result<Node, Fault> {
         self.skip_space();
         let position = self.at;
@@ -130,7 +132,10 @@ impl Reader<'_> {
         })
     }
 
-    /// Counts a value or a key before it is read; one too many is a mistake.
+    /// Counts a value or a key before it is read.
+    ///
+    /// # Errors
+    /// The value exceeds the memory limit.
     fn count_value(&mut self) -> Result<(), Fault> {
         let position = self.at;
         let result = match self.peek() {
@@ -140,12 +145,18 @@ impl Reader<'_> {
         result.map_err(|problem| (position, problem))
     }
 
-    /// Reads a list or a mapping with `read`; one level too many is a mistake.
-    fn read_nested(&mut self, read: fn(&mut Self) -> Result<Value, Fault>) -> Result<Value, Fault> {
+    /// Reads a list or a mapping with `read_inner`.
+    ///
+    /// # Errors
+    /// The value has one level too many, or a mistake inside.
+    fn read_nested(
+        &mut self,
+        read_inner: fn(&mut Self) -> Result<Value, Fault>,
+    ) -> Result<Value, Fault> {
         let max = self.max;
         let levels_left = self.depth.checked_sub(1);
         self.depth = levels_left.ok_or((self.at, Problem::TooDeep { max }))?;
-        let value = read(self)?;
+        let value = read_inner(self)?;
         self.depth += 1;
         Ok(value)
     }
@@ -195,8 +206,9 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads items with commas between them, each with `read_item`, from `open`
-    /// to its closing bracket. A comma before that one is a mistake.
+    /// Reads items with commas between them, each with `read_item`, from the
+    /// bracket `open` to the closing one. A comma after the last item is a
+    /// mistake.
     fn read_items(
         &mut self,
         open: char,
@@ -216,9 +228,10 @@ impl Reader<'_> {
             }
             read_item(self)?;
             self.skip_space();
+
             let position = self.at;
             match self.peek() {
-                Some(',') => self.next(),
+                Some(',') => self.next_char(),
                 Some(character) if character == close => return self.expect(close),
                 _ => return Err(self.no_comma(open, start)),
             };
@@ -229,8 +242,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Makes the mistake of an item that is followed by neither a comma nor the
-    /// closing bracket. `start` is the place of the bracket `open`.
+    /// Makes the mistake of an item that has neither a comma nor the closing
+    /// bracket after it. `start` is the position of the bracket `open`.
     fn no_comma(&self, open: char, start: Position) -> Fault {
         let position = self.at;
         match self.peek() {
@@ -264,13 +277,17 @@ impl Reader<'_> {
         Err(self.unexpected("a value"))
     }
 
-    /// Reads a number by the grammar of JSON. Its text is kept: whether it fits
-    /// depends on the field.
+    /// Reads a number by the grammar of JSON. The number is kept as text, since
+    /// the range depends on the field.
     fn read_number(&mut self) -> Result<Value, Fault> {
         let mut text = String::new();
         text.extend(self.take_if('-'));
         match self.take_if('0') {
-            Some(_) if self.peek().is_some_and(|c| c.is_ascii_digit()) => {
+            Some(_)
+                if self
+                    .peek()
+                    .is_some_and(|character| character.is_ascii_digit()) =>
+            {
                 return Err(self.unexpected("a number without a leading zero"));
             }
             Some(zero) => text.push(zero),
@@ -281,8 +298,8 @@ impl Reader<'_> {
             text.push(dot);
             self.read_digits(&mut text)?;
         }
-        if let Some(e) = self.take_if('e').or_else(|| self.take_if('E')) {
-            text.push(e);
+        if let Some(exponent) = self.take_if('e').or_else(|| self.take_if('E')) {
+            text.push(exponent);
             text.extend(self.take_if('-').or_else(|| self.take_if('+')));
             self.read_digits(&mut text)?;
         }
@@ -292,17 +309,19 @@ impl Reader<'_> {
     /// Takes one character off the text, if it is `expected`.
     fn take_if(&mut self, expected: char) -> Option<char> {
         (self.peek() == Some(expected))
-            .then(|| self.next())
+            .then(|| self.next_char())
             .flatten()
     }
 
-    /// Takes digits off the text, and appends them to `text`; none at all is a
-    /// mistake.
+    /// Moves digits from the front of the input to `text`.
+    ///
+    /// # Errors
+    /// There is no digit.
     fn read_digits(&mut self, text: &mut String) -> Result<(), Fault> {
         let len_before = text.len();
         while let Some(digit) = self.peek().filter(char::is_ascii_digit) {
             text.push(digit);
-            self.next();
+            self.next_char();
         }
         if text.len() == len_before {
             return Err(self.unexpected("a digit"));

@@ -10,9 +10,12 @@ const LOW_SURROGATE: u32 = 0xdc00;
 const AFTER_SURROGATES: u32 = 0xe000;
 
 impl Reader<'_> {
-    /// Reads a text in quotes, escapes resolved. The quotes may be single, as
-    /// they may for Envoy. A control character in it, also a line break, is a
-    /// mistake.
+    /// Reads a text in quotes, and resolves escapes. Quotes may be single, as
+    /// Envoy allows.
+    ///
+    /// # Errors
+    /// The text has no end in its line, or contains a control character or an
+    /// invalid escape.
     pub(super) fn read_string(&mut self) -> Result<String, Fault> {
         let quote = match self.peek() {
             Some('\'') => '\'',
@@ -29,16 +32,16 @@ impl Reader<'_> {
                 Some('\\') => text.push(self.read_escape()?),
                 Some(character) => text.push(character),
             }
-            self.next();
+            self.next_char();
         }
 
-        self.next();
+        self.next_char();
         Ok(text)
     }
 
-    /// Reads an escape, from its backslash; stops on its last character.
+    /// Reads an escape, from its backslash. Stops at its last character.
     fn read_escape(&mut self) -> Result<char, Fault> {
-        self.next();
+        self.next_char();
         Ok(match self.peek() {
             Some(character @ ('"' | '\'' | '\\' | '/')) => character,
             Some('b') => '\x08',
@@ -51,45 +54,48 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads an escape from its `u`: one number of four digits, or two that are
-    /// a surrogate pair. Stops on the last digit.
+    /// Reads an escape from its `u`: one number of four digits, or a surrogate
+    /// pair of two. Stops at the last digit.
     fn read_unicode_escape(&mut self) -> Result<char, Fault> {
-        let first = self.read_hex_digits()?;
-        let code = match first {
+        let first_number = self.read_hex_digits()?;
+        let code_point = match first_number {
             HIGH_SURROGATE..LOW_SURROGATE => {
-                let (high, low) = (first - HIGH_SURROGATE, self.read_low_surrogate()?);
+                let (high, low) = (first_number - HIGH_SURROGATE, self.read_low_surrogate()?);
                 0x10000 + (high << 10) + low
             }
-            code => code,
+            number => number,
         };
-        char::from_u32(code).ok_or_else(|| self.unexpected("a valid character"))
+        char::from_u32(code_point).ok_or_else(|| self.unexpected("a valid character"))
     }
 
     /// Reads the escape of the second half of a surrogate pair, from the last
-    /// digit of the first half. Returns the ten bits of the character in it;
-    /// anything but a second half is a mistake.
+    /// digit of the first half. Returns the ten bits of the character that are
+    /// in it.
+    ///
+    /// # Errors
+    /// Something else follows the first half.
     fn read_low_surrogate(&mut self) -> Result<u32, Fault> {
         let expected = "the second half of a surrogate pair";
-        self.next();
+        self.next_char();
         self.expect('\\')?;
 
         if self.peek() != Some('u') {
             return Err(self.unexpected(expected));
         }
-        let second = self.read_hex_digits()?;
-        if !(LOW_SURROGATE..AFTER_SURROGATES).contains(&second) {
+        let half = self.read_hex_digits()?;
+        if !(LOW_SURROGATE..AFTER_SURROGATES).contains(&half) {
             return Err(self.unexpected(expected));
         }
-        Ok(second - LOW_SURROGATE)
+        Ok(half - LOW_SURROGATE)
     }
 
-    /// Reads the number in the four hexadecimal digits after the `u`; stops on
-    /// the last of them.
+    /// Reads the four hexadecimal digits after the `u`. Stops at the last
+    /// digit.
     fn read_hex_digits(&mut self) -> Result<u32, Fault> {
         let mut code = 0;
         for _ in 0..4 {
-            self.next();
-            let digit = self.peek().and_then(|c| c.to_digit(16));
+            self.next_char();
+            let digit = self.peek().and_then(|character| character.to_digit(16));
             code = code * 16 + digit.ok_or_else(|| self.unexpected("a hexadecimal digit"))?;
         }
         Ok(code)

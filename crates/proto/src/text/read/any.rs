@@ -22,8 +22,9 @@ pub(in super::super) const TYPE: &str = "@type";
 pub(in super::super) const VALUE: &str = "value";
 
 impl Walk<'_> {
-    /// Reads an `Any`, with its body encoded canonically. An empty mapping is
-    /// an `Any` without a type, and a body of an unknown type passes as base64.
+    /// Reads an `Any`, and encodes its body canonically. An empty mapping is an
+    /// `Any` without a type. A body of an unknown type is accepted in base64.
+    /// Returns `None` if a mistake was reported.
     pub(super) fn read_any(
         &mut self,
         descriptor: &MessageDescriptor,
@@ -34,7 +35,7 @@ impl Walk<'_> {
             return Some(any);
         }
 
-        let url = self.read_type_url(node, guess::extension)?;
+        let url = self.read_type_url(node, guess::guess_extension)?;
         let bytes = match opaque_body(url, node) {
             Some(bytes) => bytes,
             None => {
@@ -48,8 +49,9 @@ impl Walk<'_> {
         Some(any)
     }
 
-    /// Reads the type that a mapping states by its key `@type`. `None` if it
-    /// states none, which is reported, with the message that `guess` returns.
+    /// Reads the type at the key `@type` of a mapping. Returns `None` if it is
+    /// missing or malformed, which is reported; `guess` returns a message to
+    /// propose.
     pub(in super::super) fn read_type_url<'n>(
         &mut self,
         node: &'n Node,
@@ -71,9 +73,10 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads the message of a mapping whose `@type` is `url`: from its other
-    /// keys, or from `value` if the message has a form of its own. Without
-    /// `value`, such a message is empty.
+    /// Reads a mapping with the `@type` `url` as a message. A message with its
+    /// own JSON form is at the key `value`, and empty without this key; the
+    /// fields of other messages are keys of the mapping. Returns `None` if a
+    /// mistake was reported.
     pub(in super::super) fn read_typed(
         &mut self,
         url: &str,
@@ -84,7 +87,7 @@ impl Walk<'_> {
         };
         let value = node.get(VALUE).map(|entry| &entry.node);
 
-        // `Empty` is written with and without its value.
+        // Some programs write `Empty` with a value, and some without.
         let is_empty_value = value.is_some_and(|node| node.value == Tree::Map(Vec::new()));
         if descriptor.full_name() == "google.protobuf.Empty" && is_empty_value {
             self.refuse_other_keys(&descriptor, node, &[TYPE, VALUE]);
@@ -106,8 +109,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Reports a type that is not known, at the place where it stands, with the
-    /// nearest known one. Always `None`, for the caller to return.
+    /// Reports an unknown type at its position, with the nearest known one.
+    /// Returns `None` for the caller to return.
     fn report_unknown_type<T>(&mut self, url: &str, node: &Node) -> Option<T> {
         let position = node.get(TYPE).map_or(node.at, |entry| entry.node.at);
         let name = descriptor::full_name(url).to_owned();
@@ -121,13 +124,16 @@ impl Walk<'_> {
         )
     }
 
-    /// Reports the keys of a mapping other than `keys` as unknown fields: a
-    /// message with a form of its own has no fields there.
+    /// Reports the keys of a mapping other than `keys` as unknown fields, for a
+    /// message with its own JSON form.
     fn refuse_other_keys(&mut self, message: &MessageDescriptor, node: &Node, keys: &[&str]) {
         let Tree::Map(entries) = &node.value else {
             return;
         };
-        for entry in entries.iter().filter(|e| !keys.contains(&e.key.as_str())) {
+        for entry in entries
+            .iter()
+            .filter(|entry| !keys.contains(&entry.key.as_str()))
+        {
             let problem = Problem::UnknownField {
                 name: entry.key.clone(),
                 message: message.name().to_owned(),
@@ -145,9 +151,9 @@ fn has_host(url: &str) -> bool {
         .is_some_and(|(host, _)| !host.is_empty())
 }
 
-/// Finds the known type that is probably meant: a resource, or else the only
-/// type, that has the same name in another package, such as an older one; or
-/// one with a similar name.
+/// Returns the known type that is probably meant: a resource, or else the only
+/// type, of the same name in another package, such as an older one; or else the
+/// type with the nearest name.
 fn nearest_type(name: &str) -> Option<String> {
     let short_name = name.rsplit('.').next()?;
     let mut resources = types::ALL.iter().map(|url| descriptor::full_name(url));
@@ -156,19 +162,23 @@ fn nearest_type(name: &str) -> Option<String> {
         return Some(resource.to_owned());
     }
 
-    let known = || descriptor::pool().all_messages();
-    let mut namesakes = known().filter(|m| m.name() == short_name && m.parent_message().is_none());
+    let known_messages = || descriptor::pool().all_messages();
+    let mut namesakes = known_messages()
+        .filter(|message| message.name() == short_name && message.parent_message().is_none());
     let namesake = namesakes.next().filter(|_| namesakes.next().is_none());
     match namesake {
         Some(namesake) => Some(namesake.full_name().to_owned()),
-        None => nearest(name, known().map(|m| m.full_name().to_owned())),
+        None => nearest(
+            name,
+            known_messages().map(|message| message.full_name().to_owned()),
+        ),
     }
 }
 
 /// Returns the body of a resource or an `Any` of an unknown type, as this crate
-/// writes it: `@type`, and `value` with its bytes in base64. It passes through
-/// unread, so that no contents are lost for want of a descriptor (S70). `None`
-/// if the type is known, or if the mapping has another form.
+/// writes it: `@type`, and `value` with the bytes in base64. Such a body is
+/// passed on unread, so that no contents are lost for want of a descriptor
+/// (S70). Returns `None` if the type is known, or the mapping has another form.
 pub(in super::super) fn opaque_body(url: &str, node: &Node) -> Option<Vec<u8>> {
     let Tree::Map(entries) = &node.value else {
         return None;

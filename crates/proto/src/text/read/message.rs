@@ -24,9 +24,9 @@ const QUOTED: usize = 40;
 pub(in super::super) type Ignore<'a> = &'a [&'a str];
 
 impl Walk<'_> {
-    /// Reads a message in its general form: a mapping from field names to
-    /// values. The keys in `ignore` are passed over. A field with a mistake is
-    /// reported and left out; `None` only if the value is no mapping.
+    /// Reads a message in its general form, a mapping from field names to
+    /// values. Skips the keys in `ignore`. A field with a mistake is reported
+    /// and left out. Returns `None` only if the value is not a mapping.
     pub(in super::super) fn read_fields(
         &mut self,
         descriptor: &MessageDescriptor,
@@ -44,16 +44,20 @@ impl Walk<'_> {
             };
         };
 
-        self.take(node.at, MESSAGE)?;
+        self.charge(node.at, MESSAGE)?;
         let mut message = DynamicMessage::new(descriptor.clone());
         let mut oneofs = HashMap::new();
-        // The last field that is known, if nothing is below it.
-        let mut empty = None;
-        for entry in entries.iter().filter(|e| !ignore.contains(&e.key.as_str())) {
-            let Some(field) = self.find_field(descriptor, entry, empty.as_ref()) else {
+        // The previous field, if it has no value: an unknown key after it may have
+        // lost its indentation.
+        let mut empty_field = None;
+        for entry in entries
+            .iter()
+            .filter(|entry| !ignore.contains(&entry.key.as_str()))
+        {
+            let Some(field) = self.find_field(descriptor, entry, empty_field.as_ref()) else {
                 continue;
             };
-            empty = Some(field.clone()).filter(|_| entry.node.value == Tree::Null);
+            empty_field = Some(field.clone()).filter(|_| entry.node.value == Tree::Null);
             if is_absent(&field, &entry.node) || !self.claim_oneof(&field, entry, &mut oneofs) {
                 continue;
             }
@@ -63,8 +67,8 @@ impl Walk<'_> {
                 continue;
             }
 
-            let value = self.walk_at(Step::Field(field.clone()), |w| {
-                w.read_field(&field, &entry.node)
+            let value = self.walk_at(Step::Field(field.clone()), |walk| {
+                walk.read_field(&field, &entry.node)
             });
             if let Some(value) = value {
                 message.set_field(&field, value);
@@ -73,14 +77,14 @@ impl Walk<'_> {
         Some(message)
     }
 
-    /// Finds the field of a key: its name in the `.proto` file, or its name in
-    /// JSON. A key that is neither is reported: as one that should be indented
-    /// below the `empty` field above it, or with the nearest name.
+    /// Finds the field of a key, by its name in the `.proto` file or in JSON.
+    /// Reports an unknown key: as one that belongs below the `empty_field` field
+    /// before it, or with the nearest name.
     fn find_field(
         &mut self,
         message: &MessageDescriptor,
         entry: &Entry,
-        empty: Option<&FieldDescriptor>,
+        empty_field: Option<&FieldDescriptor>,
     ) -> Option<FieldDescriptor> {
         let name = entry.key.as_str();
         let field = field_by_name(message, name);
@@ -90,7 +94,7 @@ impl Walk<'_> {
             match missing_space(message, entry.at, name) {
                 Some((position, slip)) => drop(self.report::<()>(position, slip)),
                 None => {
-                    let problem = empty.and_then(|empty_field| not_indented(empty_field, name));
+                    let problem = empty_field.and_then(|parent| not_indented(parent, name));
                     let problem = problem.unwrap_or_else(|| unknown_field(message, name));
                     self.report_unknown(entry.at, problem);
                 }
@@ -99,9 +103,9 @@ impl Walk<'_> {
         field
     }
 
-    /// Records that a field is set in its oneof, and returns whether it may be:
-    /// a second field of the oneof is reported. `oneofs` has the field that is
-    /// set, by oneof.
+    /// Records that a field is set in its oneof. Returns `false` and reports
+    /// the field if another field of the oneof is set already. `oneofs` has the
+    /// field that is set, by oneof.
     fn claim_oneof(
         &mut self,
         field: &FieldDescriptor,
@@ -111,14 +115,14 @@ impl Walk<'_> {
         let Some(oneof) = field.containing_oneof() else {
             return true;
         };
-        let second = field.name().to_owned();
+        let second_field = field.name().to_owned();
         let oneof = oneof.name().to_owned();
-        match oneofs.insert(oneof.clone(), second.clone()) {
-            Some(first) if first != second => {
+        match oneofs.insert(oneof.clone(), second_field.clone()) {
+            Some(first_field) if first_field != second_field => {
                 let problem = Problem::Oneof {
                     oneof,
-                    first,
-                    second,
+                    first: first_field,
+                    second: second_field,
                 };
                 self.report::<()>(entry.at, problem);
                 false
@@ -138,8 +142,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a list; an item with a mistake is reported and left out. A single
-    /// value stands for a list of one, as it does for Envoy.
+    /// Reads a list. An item with a mistake is reported and left out. A single
+    /// value counts as a list of one, as in Envoy.
     fn read_list(&mut self, field: &FieldDescriptor, node: &Node) -> Option<Value> {
         let kind = field.kind();
         let mut list = Vec::new();
@@ -150,41 +154,41 @@ impl Walk<'_> {
         Some(Value::List(list))
     }
 
-    /// Reads the items of a list into `list`. The items of a list inside it are
-    /// items too, except where a list is a value. Recursion is bounded, because
-    /// the levels of a tree are.
+    /// Reads the items of a list into `list`. The items of an inner list are
+    /// items too, unless a list can be a value of this kind. The recursion is
+    /// bounded, since the parser limits the levels of a tree.
     fn read_items(&mut self, kind: &Kind, items: &[Node], list: &mut Vec<Value>) {
         for (index, item) in items.iter().enumerate() {
-            self.walk_at(Step::Index(index), |w| match &item.value {
-                Tree::List(inner) if !takes_list(kind) => w.read_items(kind, inner, list),
-                _ => list.extend(w.read_value(kind, item)),
+            self.walk_at(Step::Index(index), |walk| match &item.value {
+                Tree::List(inner) if !takes_list(kind) => walk.read_items(kind, inner, list),
+                _ => list.extend(walk.read_value(kind, item)),
             });
         }
     }
 
-    /// Reads a map; an entry with a mistake is reported and left out. `None` if
-    /// the value is no mapping, which is reported.
+    /// Reads a map. An entry with a mistake is reported and left out. Returns
+    /// `None` if the value is not a mapping, which is reported.
     fn read_map(&mut self, field: &FieldDescriptor, node: &Node) -> Option<Value> {
-        let (Tree::Map(entries), Kind::Message(entry_of)) = (&node.value, field.kind()) else {
+        let (Tree::Map(entries), Kind::Message(entry_type)) = (&node.value, field.kind()) else {
             return self.report_wrong_kind(node, "a mapping");
         };
-        let key_kind = entry_of.map_entry_key_field().kind();
-        let value_kind = entry_of.map_entry_value_field().kind();
+        let key_kind = entry_type.map_entry_key_field().kind();
+        let value_kind = entry_type.map_entry_value_field().kind();
 
         let mut map = HashMap::with_capacity(entries.len());
         for entry in entries {
-            let pair = self.walk_at(Step::Key(entry.key.clone()), |w| {
-                let key = w.read_map_key(&key_kind, entry)?;
-                Some((key, w.read_value(&value_kind, &entry.node)?))
+            let pair = self.walk_at(Step::Key(entry.key.clone()), |walk| {
+                let key = walk.read_map_key(&key_kind, entry)?;
+                Some((key, walk.read_value(&value_kind, &entry.node)?))
             });
             map.extend(pair);
         }
         Some(Value::Map(map))
     }
 
-    /// Reads the key of a map's entry. In the text it is always a string,
-    /// whatever its `kind` is in the message; one that is not of that kind is
-    /// reported. A number is decimal there, and a boolean has one spelling.
+    /// Reads the key of a map's entry, which is a string in the text, whatever
+    /// its `kind`. A number is decimal, and a boolean has one spelling. Returns
+    /// `None` if the key is not of the kind, which is reported.
     fn read_map_key(&mut self, kind: &Kind, entry: &Entry) -> Option<MapKey> {
         let key = entry.key.as_str();
         let value = match (kind, key, key.trim_ascii().parse::<i128>()) {
@@ -210,9 +214,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a single value: a message or a scalar. Null, in a list or as the
-    /// value of a map, stands for a value that is empty, except where it is a
-    /// value itself.
+    /// Reads a single value, a message or a scalar. Null in a list or a map is
+    /// the default value, except for a kind that has null as a value.
     pub(super) fn read_value(&mut self, kind: &Kind, node: &Node) -> Option<Value> {
         if node.value == Tree::Null && !takes_null(kind) {
             return Some(Value::default_value(kind));
@@ -223,8 +226,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a message in the form that its type has in JSON: a form of its
-    /// own, constraints written as a text, or else a mapping from field names.
+    /// Reads a message in its JSON form: one of its own, constraints as a text,
+    /// or else a mapping from field names.
     pub(in super::super) fn read_message(
         &mut self,
         message: &MessageDescriptor,
@@ -232,7 +235,7 @@ impl Walk<'_> {
     ) -> Option<DynamicMessage> {
         let own_form = self.read_well_known(message, node);
         match own_form.or_else(|| self.read_constraints(message, node)) {
-            Some(read) => read,
+            Some(message) => message,
             None => self.read_fields(message, node, &[]),
         }
     }
@@ -245,11 +248,11 @@ fn field_by_name(message: &MessageDescriptor, name: &str) -> Option<FieldDescrip
     by_name.or_else(|| message.get_field_by_json_name(name))
 }
 
-/// Makes the mistake of a key that is no field of a message, with the nearest
-/// field: in camel case, if the key is.
+/// Makes the mistake of a key that is not a field of a message, with the
+/// nearest field in the same spelling, camel case or snake case.
 fn unknown_field(message: &MessageDescriptor, name: &str) -> Problem {
-    let is_camel = name.contains(|c: char| c.is_ascii_uppercase());
-    let field_names = message.fields().map(|field| match is_camel {
+    let is_camel_case = name.contains(|c: char| c.is_ascii_uppercase());
+    let field_names = message.fields().map(|field| match is_camel_case {
         true => field.json_name().to_owned(),
         false => field.name().to_owned(),
     });
@@ -260,8 +263,8 @@ fn unknown_field(message: &MessageDescriptor, name: &str) -> Problem {
     }
 }
 
-/// Makes the mistake of a key that is a field of the message which the key
-/// above stands for, and that has nothing below it. `None` if it is no such
+/// Makes the mistake of a key that is a field of the message in `parent`, which
+/// is the field above and has no value. Returns `None` if the key is not such a
 /// field.
 fn not_indented(parent: &FieldDescriptor, name: &str) -> Option<Problem> {
     let kind = parent.kind();
@@ -272,9 +275,9 @@ fn not_indented(parent: &FieldDescriptor, name: &str) -> Option<Problem> {
     })
 }
 
-/// Makes the mistake of a text such as `name:backend`, whose beginning is a
-/// field: YAML needs a space after the colon of a key. It is at the colon; the
-/// text begins at `at`. `None` for other texts.
+/// Makes the mistake of a text such as `name:backend`, which begins with a
+/// field: YAML needs a space after the colon of a key. The mistake is at the
+/// colon; `position` is that of the text. Returns `None` for other texts.
 fn missing_space(
     message: &MessageDescriptor,
     position: Position,

@@ -41,8 +41,8 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Begins a walk that has found no mistake yet. `taken` is the memory of
-    /// the trees that it walks.
+    /// Starts a walk without mistakes. `taken` is the memory of the trees that
+    /// it walks.
     pub(super) fn new(file: &'a str, options: &'a Options, taken: u64) -> Self {
         Self {
             file,
@@ -55,12 +55,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Counts a message or a resource before it is made. The first one too many
-    /// is reported at `at`; each of them gives `None`.
-    pub(super) fn take(&mut self, position: Position, cost: u64) -> Option<()> {
+    /// Counts the memory of a message or a resource before it is made. Returns
+    /// `None` beyond the limit; only the first one is reported, at `position`.
+    pub(super) fn charge(&mut self, position: Position, cost: u64) -> Option<()> {
         let limits = &self.options.limits;
         let was_too_heavy = self.taken > limits.memory;
-        match budget::take(&mut self.taken, cost, limits) {
+        match budget::charge(&mut self.taken, cost, limits) {
             Ok(()) => Some(()),
             Err(_) if was_too_heavy => {
                 self.total += 1;
@@ -79,8 +79,8 @@ impl<'a> Walk<'a> {
         value
     }
 
-    /// Encodes a message canonically. One that nests too deep is reported as a
-    /// mistake at `at`, and gives `None`.
+    /// Encodes a message canonically. Returns `None` if it nests too deep,
+    /// which is reported at `position`.
     pub(super) fn encode(
         &mut self,
         message: &DynamicMessage,
@@ -92,8 +92,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Makes a mistake at a place of the text, with the path of the walk. What
-    /// is in a secret is not quoted.
+    /// Makes a mistake at a position of the text, with the path of the walk.
+    /// The mistake does not quote a secret.
     fn error_at(&self, position: Position, problem: Problem) -> TextError {
         let problem = match redact::is_secret_path(&self.path) {
             true => problem.without_quotes(),
@@ -144,7 +144,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Reports a value of the wrong kind. The value is quoted, unless its field
-    /// is a secret. Always `None`, for the caller to return.
+    /// is a secret. Returns `None` for the caller to return.
     pub(super) fn report_wrong_kind<T>(
         &mut self,
         node: &Node,

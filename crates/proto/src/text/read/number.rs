@@ -6,9 +6,9 @@ const MOST_SIGNED: f64 = 9_007_199_254_740_992.0;
 /// The same for one without a sign: 2^54.
 const MOST_UNSIGNED: f64 = 18_014_398_509_481_984.0;
 
-/// Parses a whole number that fits `N`, also when it is written as `1e3`, `5.0`
-/// or `0x1F`. A leading zero means nothing: `010` in quotes is ten. `None` for
-/// any other text, and for one with space in it.
+/// Parses a whole number that fits `N`, also in the form `1e3`, `5.0` or
+/// `0x1F`. A leading zero has no meaning: `010` in quotes is ten. Returns
+/// `None` for other texts, and for a text with spaces.
 pub(super) fn parse_integer<N: TryFrom<i128>>(text: &str) -> Option<N> {
     if let Ok(number) = text.parse::<i128>() {
         return N::try_from(number).ok();
@@ -33,8 +33,8 @@ pub(super) fn parse_float(text: &str) -> Option<f64> {
     decimal.or_else(|| parse_hexadecimal(text))
 }
 
-/// Parses a hexadecimal floating-point number such as `-0x1.8p3`. Its exponent
-/// counts powers of two, and may be missing.
+/// Parses a hexadecimal floating-point number such as `-0x1.8p3`. The exponent
+/// is a power of two, and may be missing. Returns `None` for other texts.
 fn parse_hexadecimal(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let body = unsigned
@@ -47,12 +47,12 @@ fn parse_hexadecimal(text: &str) -> Option<f64> {
 
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits = format!("{whole}{fraction}");
-    if !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+    if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
     let number = u128::from_str_radix(&digits, 16).ok()? as f64;
-    let bits_of_fraction = i32::try_from(fraction.len()).ok()?.checked_mul(4)?;
-    let value = number * 2_f64.powi(exponent.checked_sub(bits_of_fraction)?);
+    let fraction_bits = i32::try_from(fraction.len()).ok()?.checked_mul(4)?;
+    let value = number * 2_f64.powi(exponent.checked_sub(fraction_bits)?);
     Some(if text.starts_with('-') { -value } else { value })
 }
 

@@ -23,8 +23,8 @@ const QUOTED: usize = 40;
 const LISTED: usize = 12;
 
 impl Walk<'_> {
-    /// Reads a value of a kind that is not a message. One of another kind, or
-    /// out of its range, is reported.
+    /// Reads a value of a kind that is not a message. Returns `None` if the
+    /// value is of another kind or out of range, which is reported.
     pub(super) fn read_scalar(&mut self, kind: &Kind, node: &Node) -> Option<Value> {
         match kind {
             Kind::Bool => self.read_bool(node),
@@ -33,7 +33,7 @@ impl Walk<'_> {
             Kind::Enum(descriptor) => self.read_enum(descriptor, node),
             Kind::Float => self
                 .read_float(node, "float")
-                .and_then(|v| self.narrow_to_f32(node, v)),
+                .and_then(|number| self.narrow_to_f32(node, number)),
             Kind::Double => self.read_float(node, "double").map(Value::F64),
             Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => {
                 self.read_integer(node, "int32").map(Value::I32)
@@ -47,8 +47,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a boolean, which may be in quotes: then also `yes` and `1`, but
-    /// not `on`.
+    /// Reads a boolean. In quotes, `yes` and `1` are booleans too, but not
+    /// `on`.
     fn read_bool(&mut self, node: &Node) -> Option<Value> {
         let value = match &node.value {
             Tree::Bool(value) => Some(*value),
@@ -61,8 +61,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a text. A number or a boolean is none: `010` and `yes` could not
-    /// be restored.
+    /// Reads a text. A number or a boolean is not accepted, since its spelling
+    /// is lost: `010` and `yes` could not be restored.
     fn read_string(&mut self, node: &Node) -> Option<Value> {
         match &node.value {
             Tree::String(text) => Some(Value::String(text.clone())),
@@ -97,8 +97,9 @@ impl Walk<'_> {
     }
 
     /// Reads a floating-point number of 64 bits. A number of JSON is finite; in
-    /// quotes it may also be infinite, or none. Anything else is reported;
-    /// `kind` is the name of the type in an error.
+    /// quotes, infinity and NaN are accepted too. Returns `None` for other
+    /// values, which are reported. `kind` is the name of the type in the
+    /// report.
     fn read_float(&mut self, node: &Node, kind: &'static str) -> Option<f64> {
         let text = self.number_text(node, kind)?;
         let is_number = matches!(node.value, Tree::Number(_));
@@ -125,7 +126,8 @@ impl Walk<'_> {
         self.report(node.at, Problem::OutOfRange { value, kind })
     }
 
-    /// Reads bytes, which are written in base64. Anything else is reported.
+    /// Reads bytes in base64. Returns `None` for other values, which are
+    /// reported.
     fn read_bytes(&mut self, node: &Node) -> Option<Value> {
         let expected = "bytes in base64";
         let Tree::String(text) = &node.value else {
@@ -137,9 +139,9 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a value of an enum, by name in any case or by number, which may be
-    /// in quotes. An unknown number passes, as in protobuf; an unknown name is
-    /// reported.
+    /// Reads a value of an enum, by name in any case or by number, with or
+    /// without quotes. An unknown number is accepted, as in protobuf; an
+    /// unknown name is reported.
     fn read_enum(&mut self, enum_descriptor: &EnumDescriptor, node: &Node) -> Option<Value> {
         match &node.value {
             Tree::Number(_) => self
@@ -169,37 +171,42 @@ fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// Finds the number of an enum's value by its name, in any case, or by a number
-/// in decimal.
+/// Returns the number of an enum's value, by its name in any case or by a
+/// decimal number. Returns `None` for other texts.
 fn find_enum_number(enum_descriptor: &EnumDescriptor, text: &str) -> Option<i32> {
-    let exact = enum_descriptor.get_value_by_name(text);
+    let exact_match = enum_descriptor.get_value_by_name(text);
     let in_any_case = || {
         enum_descriptor
             .values()
-            .find(|v| v.name().eq_ignore_ascii_case(text))
+            .find(|value| value.name().eq_ignore_ascii_case(text))
     };
-    match exact.or_else(in_any_case) {
+    match exact_match.or_else(in_any_case) {
         Some(value) => Some(value.number()),
         None => text.trim_ascii().parse().ok(),
     }
 }
 
-/// Makes the mistake of a name that an enum does not have: with the nearest
-/// one, or else with all, if they are few.
+/// Makes the mistake of a name that an enum does not have, with the nearest
+/// name. If none is near, the mistake has all names, unless they are many.
 fn unknown_enum_value(enum_descriptor: &EnumDescriptor, name: &str) -> Problem {
-    let nearest_name = nearest(name, enum_descriptor.values().map(|v| v.name().to_owned()));
+    let nearest_name = nearest(
+        name,
+        enum_descriptor
+            .values()
+            .map(|value| value.name().to_owned()),
+    );
     let is_listed = nearest_name.is_none() && enum_descriptor.values().len() <= LISTED;
     let listed_values = enum_descriptor.values().filter(|_| is_listed);
     Problem::UnknownEnumValue {
         name: name.to_owned(),
         of: enum_descriptor.name().to_owned(),
         near: nearest_name,
-        all: listed_values.map(|v| v.name().to_owned()).collect(),
+        all: listed_values.map(|value| value.name().to_owned()).collect(),
     }
 }
 
-/// Decodes base64 in the letters of either of its alphabets, as protobuf's JSON
-/// allows it: padded fully, or not at all. `None` if the text is anything else.
+/// Decodes base64 in either of its alphabets, with full padding or none, as
+/// protobuf's JSON allows. Returns `None` for other texts.
 pub(in super::super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::RequireNone)

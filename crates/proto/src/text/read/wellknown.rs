@@ -21,9 +21,9 @@ const VALUE: &str = "google.protobuf.Value";
 /// Outer: whether the type has such a form. Inner: whether it could be read.
 type Handled = Option<Option<DynamicMessage>>;
 
-/// Returns whether a message has a form of its own in JSON, so that inside an
-/// `Any` it stands under the key `value`. Writers do not agree on `Empty`: it
-/// is written without that key, and read either way.
+/// Returns whether a message has its own JSON form, so that in an `Any` it is
+/// at the key `value`. `Empty` counts as having none: this crate writes it
+/// without the key, and reads it with and without.
 pub(in super::super) fn has_own_form(message: &MessageDescriptor) -> bool {
     let Some(name) = message.full_name().strip_prefix("google.protobuf.") else {
         return false;
@@ -37,13 +37,13 @@ pub(in super::super) fn has_own_form(message: &MessageDescriptor) -> bool {
 }
 
 impl Walk<'_> {
-    /// Reads a message of `google.protobuf` in its own form. `None` if its type
-    /// has none, or if it is written as a mapping from its fields; `Some(None)`
-    /// if a mistake was reported.
+    /// Reads a message of `google.protobuf` in its own JSON form. Returns
+    /// `None` if its type has no such form, or the value is a mapping from its
+    /// fields. Returns `Some(None)` if a mistake was reported.
     pub(super) fn read_well_known(&mut self, message: &MessageDescriptor, node: &Node) -> Handled {
         let name = message.full_name().strip_prefix("google.protobuf.")?;
         match &node.value {
-            // Envoy also reads the fields: `{seconds: 3}`, `{value: 3}`.
+            // Envoy also accepts a mapping from the fields, such as `{seconds: 3}`.
             Tree::Map(_) if !matches!(name, "Any" | "Struct" | "Value") => return None,
             Tree::Null
                 if !matches!(name, "Any" | "Value" | "FieldMask") && has_own_form(message) =>
@@ -53,7 +53,7 @@ impl Walk<'_> {
             _ => {}
         }
 
-        if self.take(node.at, MESSAGE).is_none() {
+        if self.charge(node.at, MESSAGE).is_none() {
             return Some(None);
         }
         Some(match name {
@@ -81,9 +81,9 @@ impl Walk<'_> {
     }
 
     /// Reads a text as a `Duration` or a `Timestamp`, which have the same
-    /// fields. `parse` returns seconds and nanoseconds, or `None` for a text
-    /// of another form, which is reported; `expected` tells the author the
-    /// right one.
+    /// fields. `parse` returns seconds and nanoseconds, or `None` for a text of
+    /// another form. Reports such a text with the `expected` form, and returns
+    /// `None`.
     fn read_duration_or_timestamp(
         &mut self,
         descriptor: &MessageDescriptor,
@@ -103,8 +103,8 @@ impl Walk<'_> {
         Some(message)
     }
 
-    /// Reads a `FieldMask`: paths with commas between them. JSON has them in
-    /// camel case, the message in the snake case of the `.proto` files.
+    /// Reads a `FieldMask`: paths with commas between them. The paths are in
+    /// camel case in JSON, but in snake case in the message.
     fn read_field_mask(
         &mut self,
         message: &MessageDescriptor,
@@ -113,34 +113,34 @@ impl Walk<'_> {
         let Tree::String(text) = &node.value else {
             return self.report_wrong_kind(node, "a field mask such as user.displayName,photo");
         };
-        let count = text.bytes().filter(|&byte| byte == b',').count() as u64;
-        self.take(node.at, count * SCALAR)?;
+        let comma_count = text.bytes().filter(|&byte| byte == b',').count() as u64;
+        self.charge(node.at, comma_count * SCALAR)?;
         let paths = text.split(',').filter(|_| !text.is_empty());
         let paths = paths.map(|path| Value::String(to_snake_case(path)));
         Some(message_with(message, "paths", Value::List(paths.collect())))
     }
 
-    /// Reads a `Struct`: a mapping with values of any kind. An entry with a
+    /// Reads a `Struct`, a mapping with values of any kind. An entry with a
     /// mistake is reported and left out.
     fn read_struct(&mut self, message: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
         let Tree::Map(entries) = &node.value else {
             return self.report_wrong_kind(node, "a mapping");
         };
-        let value_of = message.parent_pool().get_message_by_name(VALUE)?;
+        let value_type = message.parent_pool().get_message_by_name(VALUE)?;
 
-        self.take(node.at, MESSAGE)?;
+        self.charge(node.at, MESSAGE)?;
         let mut fields = HashMap::with_capacity(entries.len());
         for entry in entries {
             let key = entry.key.clone();
-            let value = self.walk_at(Step::Key(key.clone()), |w| {
-                w.read_any_value(&value_of, &entry.node)
+            let value = self.walk_at(Step::Key(key.clone()), |walk| {
+                walk.read_any_value(&value_type, &entry.node)
             });
             fields.extend(value.map(|value| (MapKey::String(key), Value::Message(value))));
         }
         Some(message_with(message, "fields", Value::Map(fields)))
     }
 
-    /// Reads a `ListValue`: a list of values of any kind. An item with a
+    /// Reads a `ListValue`, a list of values of any kind. An item with a
     /// mistake is reported and left out.
     fn read_list_value(
         &mut self,
@@ -150,25 +150,27 @@ impl Walk<'_> {
         let Tree::List(items) = &node.value else {
             return self.report_wrong_kind(node, "a list");
         };
-        let value_of = message.parent_pool().get_message_by_name(VALUE)?;
+        let value_type = message.parent_pool().get_message_by_name(VALUE)?;
 
-        self.take(node.at, MESSAGE)?;
+        self.charge(node.at, MESSAGE)?;
         let mut values = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            let value = self.walk_at(Step::Index(index), |w| w.read_any_value(&value_of, item));
+            let value = self.walk_at(Step::Index(index), |walk| {
+                walk.read_any_value(&value_type, item)
+            });
             values.extend(value.map(Value::Message));
         }
         Some(message_with(message, "values", Value::List(values)))
     }
 
-    /// Reads a `google.protobuf.Value`: a value of any kind, with a field for
-    /// each kind. A number without digits is reported: JSON has none.
+    /// Reads a `google.protobuf.Value`, which has a field for each kind of
+    /// value. Infinity and NaN are reported, since JSON does not have them.
     fn read_any_value(
         &mut self,
         message: &MessageDescriptor,
         node: &Node,
     ) -> Option<DynamicMessage> {
-        self.take(node.at, MESSAGE)?;
+        self.charge(node.at, MESSAGE)?;
         let pool = message.parent_pool();
         Some(match &node.value {
             Tree::Null => message_with(message, "null_value", Value::EnumNumber(0)),
@@ -199,7 +201,7 @@ impl Walk<'_> {
     }
 }
 
-/// Turns a path such as `displayName` into `display_name`.
+/// Converts a path such as `displayName` to `display_name`.
 fn to_snake_case(camel: &str) -> String {
     let mut snake = String::with_capacity(camel.len());
     for character in camel.chars() {

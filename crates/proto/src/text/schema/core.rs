@@ -7,10 +7,16 @@ use super::{
     is_bare, is_null,
 };
 
-/// Reads a scalar. One in quotes, or with the tag `!!str`, is text whatever it
-/// looks like; other tags of the core schema are not heeded, and tags of other
-/// schemas are refused.
-pub(super) fn read(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, Problem> {
+/// Reads a scalar. A scalar in quotes, or with the tag `!!str`, is a text.
+/// Other tags of the core schema have no effect.
+///
+/// # Errors
+/// The tag is of another schema.
+pub(super) fn read_scalar(
+    text: &str,
+    style: ScalarStyle,
+    tag: Option<&Tag>,
+) -> Result<Value, Problem> {
     let mut is_text = style != ScalarStyle::Plain;
     if let Some(tag) = tag {
         let is_core = tag.is_yaml_core_schema();
@@ -27,7 +33,7 @@ pub(super) fn read(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<
 }
 
 /// Reads a scalar without quotes by the core schema of YAML 1.2: null, a
-/// boolean, a number, or else a text.
+/// boolean, a number, or otherwise a text.
 fn read_plain(text: &str) -> Value {
     match text {
         _ if is_null(text) => Value::Null,
@@ -40,8 +46,9 @@ fn read_plain(text: &str) -> Value {
     }
 }
 
-/// Returns a number of the core schema as [`Value::Number`] has it: in decimal,
-/// without a plus, or by its name in JSON. `None` if the text is none.
+/// Reads a number of the core schema in the form of [`Value::Number`]: in
+/// decimal, without a plus, or by its name in JSON. Returns `None` if the text
+/// is not a number.
 fn read_plain_number(text: &str) -> Option<String> {
     let number = match text {
         ".nan" | ".NaN" | ".NAN" => "NaN",
@@ -53,8 +60,8 @@ fn read_plain_number(text: &str) -> Option<String> {
     Some(number.to_owned())
 }
 
-/// Reads a whole number with the prefix `0x` or `0o`. `None` if the text is no
-/// such number, or if the number does not fit 64 bits.
+/// Reads a whole number with the prefix `0x` or `0o`. Returns `None` if the
+/// text is not such a number, or the number does not fit 64 bits.
 fn read_prefixed_number(text: &str) -> Option<u64> {
     let (digits, radix) = match text.split_at_checked(2)? {
         ("0x", digits) => (digits, 16),
@@ -67,7 +74,7 @@ fn read_prefixed_number(text: &str) -> Option<u64> {
 /// Returns whether a text is a decimal number, which matches
 /// `[-+]? ( [0-9]+ ( \. [0-9]* )? | \. [0-9]+ ) ( [eE] [-+]? [0-9]+ )?`
 fn is_decimal(text: &str) -> bool {
-    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let is_exponent = |text: &str| {
         let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
         !unsigned.is_empty() && is_digits(unsigned)

@@ -14,9 +14,10 @@ use super::{
     is_bare, is_null,
 };
 
-/// Reads a scalar. One in quotes is text, unless it has a tag; of the tags, a
-/// single `!` makes a text and `!!float` a number, and others have no effect.
-pub(super) fn read(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
+/// Reads a scalar as Envoy does. A scalar in quotes is a text, unless it has a
+/// tag. A single `!` makes a text and `!!float` a number; other tags have no
+/// effect.
+pub(super) fn read_scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
     let is_text = match tag {
         None => style != ScalarStyle::Plain,
         Some(tag) => is_bare(tag),
@@ -29,25 +30,28 @@ pub(super) fn read(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
     }
 }
 
-/// Reads a scalar that counts as one without quotes, and is not null.
+/// Reads a scalar without quotes that is not null: a boolean, a whole number,
+/// or otherwise a text.
 fn read_plain(text: &str) -> Value {
     if let Some(value) = read_bool(text) {
         return Value::Bool(value);
     }
     match read_integer(text) {
         Some(number) if i32::try_from(number).is_ok() => Value::Number(number.to_string()),
-        // Envoy keeps larger ones as texts, for the numbers of JSON to be exact.
+        // Envoy keeps a larger number as text, since a JSON number would not be
+        // exact.
         Some(number) => Value::String(number.to_string()),
         None => Value::String(text.to_owned()),
     }
 }
 
 /// Reads a boolean of YAML 1.1, in lower case, in upper case or capitalized.
+/// Returns `None` for other texts.
 fn read_bool(text: &str) -> Option<bool> {
-    let remainder = text.get(1..)?;
-    let is_lower = |text: &str| text.bytes().all(|b| b.is_ascii_lowercase());
-    let is_upper = |text: &str| text.bytes().all(|b| b.is_ascii_uppercase());
-    let is_capitalized = is_upper(&text[..1]) && (is_lower(remainder) || is_upper(remainder));
+    let after_first = text.get(1..)?;
+    let is_lower = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase());
+    let is_upper = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase());
+    let is_capitalized = is_upper(&text[..1]) && (is_lower(after_first) || is_upper(after_first));
     if !is_lower(text) && !is_capitalized {
         return None;
     }
@@ -58,8 +62,9 @@ fn read_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// Reads a whole number of 64 bits as C writes it: decimal, octal after a `0`,
-/// hexadecimal after `0x`. `None` if the text is none, or does not fit.
+/// Reads a whole number of 64 bits in the form of C: decimal, octal after a
+/// `0`, hexadecimal after `0x`. Returns `None` if the text is not such a
+/// number, or does not fit.
 fn read_integer(text: &str) -> Option<i64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (digits, radix) = match unsigned.as_bytes() {
@@ -67,8 +72,8 @@ fn read_integer(text: &str) -> Option<i64> {
         [b'0', _, ..] => (&unsigned[1..], 8),
         _ => (unsigned, 10),
     };
-    // Rust would read a sign here too.
-    if !digits.bytes().all(|b| b.is_ascii_alphanumeric()) {
+    // `from_str_radix` would accept a second sign.
+    if !digits.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return None;
     }
     let magnitude = i128::from_str_radix(digits, radix).ok()?;
@@ -93,16 +98,16 @@ fn read_float(text: &str) -> Value {
     }
 }
 
-/// Makes the warning about a number that is octal by its leading zero; `None`
-/// for any other value, and for one that is the same in decimal.
-pub(in super::super) fn octal(text: &str, value: &Value) -> Option<Problem> {
+/// Makes the warning about a number that is octal by its leading zero. Returns
+/// `None` for other values, and for a number that is the same in decimal.
+pub(in super::super) fn octal_warning(text: &str, value: &Value) -> Option<Problem> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let has_zero = unsigned.len() > 1 && unsigned.starts_with('0');
-    let in_decimal = text.parse::<i128>().ok()?;
+    let decimal = text.parse::<i128>().ok()?;
     let Value::Number(value) = value else {
         return None;
     };
-    (has_zero && *value != in_decimal.to_string()).then(|| Problem::Octal {
+    (has_zero && *value != decimal.to_string()).then(|| Problem::Octal {
         text: text.to_owned(),
         value: value.clone(),
     })

@@ -12,7 +12,7 @@ mod tests;
 use saphyr_parser::{ScalarStyle, Tag};
 
 use super::{error::Problem, tree::Value};
-pub(super) use envoy::octal;
+pub(super) use envoy::octal_warning;
 
 /// The schema by which the scalars of a text are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,17 +24,17 @@ pub(super) enum Schema {
 }
 
 impl Schema {
-    /// Reads a scalar. Tags of other schemas than YAML's own are a mistake for
-    /// the core schema; Envoy does not heed them.
-    pub(super) fn read(
+    /// Reads a scalar by the schema. The core schema refuses a tag of another
+    /// schema; Envoy ignores it.
+    pub(super) fn read_scalar(
         self,
         text: &str,
         style: ScalarStyle,
         tag: Option<&Tag>,
     ) -> Result<Value, Problem> {
         match self {
-            Self::Core => core::read(text, style, tag),
-            Self::Envoy => Ok(envoy::read(text, style, tag)),
+            Self::Core => core::read_scalar(text, style, tag),
+            Self::Envoy => Ok(envoy::read_scalar(text, style, tag)),
         }
     }
 }

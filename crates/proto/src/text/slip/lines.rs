@@ -23,7 +23,8 @@ pub(super) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Takes the lines of a text whose parser gave up at a place.
+    /// Splits a text into lines around the position where its parser failed.
+    /// Lines without contents are left out, except the one of the position.
     pub(super) fn new(text: &'a str, position: Position) -> Self {
         let numbered = (1..).zip(text.lines());
         let mut lines = numbered
@@ -32,12 +33,13 @@ impl<'a> Lines<'a> {
         let mut earlier_lines = Vec::new();
         let mut line = None;
         let mut next_line = None;
-        for next in lines.by_ref() {
-            match next.number.cmp(&position.line) {
-                std::cmp::Ordering::Less => earlier_lines.push(next),
-                std::cmp::Ordering::Equal => line = Some(next),
+
+        for candidate in lines.by_ref() {
+            match candidate.number.cmp(&position.line) {
+                std::cmp::Ordering::Less => earlier_lines.push(candidate),
+                std::cmp::Ordering::Equal => line = Some(candidate),
                 std::cmp::Ordering::Greater => {
-                    next_line = Some(next);
+                    next_line = Some(candidate);
                     break;
                 }
             }
@@ -52,9 +54,9 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Finds a tab in the indentation of the line, or of the next one: the
-    /// error of a text that goes on there is at its beginning.
-    pub(super) fn tab(&self) -> Option<Position> {
+    /// Finds a tab in the indentation of the line, or of the next line: an
+    /// error in a text that continues there is at the beginning of the text.
+    pub(super) fn find_tab(&self) -> Option<Position> {
         let line = self.line?;
         let lines = [Some(line), self.after];
         lines.into_iter().flatten().find_map(|line| {
@@ -70,8 +72,9 @@ impl<'a> Lines<'a> {
         remainder.is_some_and(|remainder| remainder.starts_with(text))
     }
 
-    /// Finds the slip that the character at the error tells of.
-    pub(super) fn token(&self) -> Option<(Position, Slip)> {
+    /// Finds the slip that the character at the error shows. Returns `None` if
+    /// the character is valid there.
+    pub(super) fn find_bad_token(&self) -> Option<(Position, Slip)> {
         let line = self.line?;
         let (prefix, remainder) = line.split_at(self.at.column);
         let word = remainder
@@ -98,8 +101,8 @@ impl<'a> Lines<'a> {
     }
 
     /// Finds a key without a space after its colon, in the line or the one
-    /// before, or else a second key in the line.
-    pub(super) fn colon(&self) -> Option<(Position, Slip)> {
+    /// before; or else a second key in the line.
+    pub(super) fn find_bad_colon(&self) -> Option<(Position, Slip)> {
         let lines = [self.line, self.before.last().copied()];
         let missing_space = lines.into_iter().flatten().find_map(|line| {
             let (start, key) = line.key_without_space()?;
@@ -113,8 +116,8 @@ impl<'a> Lines<'a> {
         })
     }
 
-    /// Finds a line whose indentation fits no other.
-    pub(super) fn indentation(&self) -> Option<(Position, Slip)> {
+    /// Finds an indentation that fits none of the lines before.
+    pub(super) fn find_bad_indentation(&self) -> Option<(Position, Slip)> {
         let line = self.line?;
         let previous = *self.before.last()?;
         let indent = line.indent();
@@ -136,18 +139,26 @@ impl<'a> Lines<'a> {
             }
         }
         expected.reverse();
-        let found = indent;
-        let fits = expected.contains(&found) || expected.is_empty();
-        (!fits).then_some((position, Slip::Indentation { found, expected }))
+        let fits = expected.contains(&indent) || expected.is_empty();
+        (!fits).then_some((
+            position,
+            Slip::Indentation {
+                found: indent,
+                expected,
+            },
+        ))
     }
 
     /// Finds a line that is neither a key nor an item: the one before the
     /// error, or the last one.
-    pub(super) fn no_colon(&self) -> Option<(Position, Slip)> {
+    pub(super) fn find_missing_colon(&self) -> Option<(Position, Slip)> {
         let previous = *self.before.last()?;
         let text = previous.text[previous.contents()..].trim_end();
-        // The name of a field, and no line of a key or a certificate.
-        let is_word = text.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        // Only the name of a field counts: a line of a private key or a
+        // certificate must not be quoted.
+        let is_word = text
+            .chars()
+            .all(|character| character.is_ascii_lowercase() || character == '_');
         let is_item = previous.contents() > previous.indent();
         let position = previous.position(previous.contents());
         (is_word && !is_item && !text.is_empty())
@@ -207,8 +218,8 @@ impl<'a> Line<'a> {
         !value.is_empty() && !value.starts_with(['|', '>', '[', '{', '&', '#'])
     }
 
-    /// Returns the key that the line begins with, and the byte of its colon, if
-    /// there is no space after it.
+    /// Returns the key at the beginning of the line, and the byte of its colon,
+    /// if there is no space after the colon. Returns `None` for other lines.
     fn key_without_space(&self) -> Option<(usize, String)> {
         let start = self.contents();
         let remainder = &self.text[start..];

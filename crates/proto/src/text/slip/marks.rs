@@ -29,8 +29,8 @@ pub(super) struct Marks<'a> {
 }
 
 impl<'a> Marks<'a> {
-    /// Reads a text whose parser gave up at `end`: to the end of the text, for
-    /// what is closed later is closed.
+    /// Reads a text whose parser failed at `end`. Reads on to the end of the
+    /// text, to know which brackets and quotes are closed later.
     pub(super) fn read(text: &'a str, end: Position) -> Self {
         let mut marks = Self {
             chars: text.chars().peekable(),
@@ -58,22 +58,23 @@ impl<'a> Marks<'a> {
         self.quote_slip().or_else(|| self.bracket_slip())
     }
 
-    /// Returns the slip of the quote before the error, if it is about that one.
+    /// Returns the slip of the last quote before the error, if the error is
+    /// about that quote.
     fn quote_slip(&self) -> Option<(Position, Slip)> {
         let (quote, position, end_position) = self.quoted?;
         match end_position {
             None => Some((position, Slip::Quote(quote))),
-            // It was closed by the quote that should have opened the next.
+            // The quote that should open the next text has closed this one.
             Some(end_position)
                 if position.line < end_position.line && end_position.line == self.end.line =>
             {
                 Some((position, Slip::Quote(quote)))
             }
-            // The parser gave up at its beginning.
+            // The parser failed at the beginning of this text.
             Some(end_position) if position == self.end && position.line < end_position.line => {
                 Some((position, Slip::Quote(quote)))
             }
-            Some(end_position) if self.goes_on(end_position) => {
+            Some(end_position) if self.has_text_after_quote(end_position) => {
                 Some((self.end, Slip::AfterQuote(quote)))
             }
             Some(_) => None,
@@ -81,17 +82,18 @@ impl<'a> Marks<'a> {
     }
 
     /// Returns whether the error is directly after a text in quotes. Between
-    /// brackets, what follows after a space is something else.
-    fn goes_on(&self, end: Position) -> bool {
-        let in_brackets = self
+    /// brackets, a character after a space is another value.
+    fn has_text_after_quote(&self, end: Position) -> bool {
+        let is_in_brackets = self
             .open_at_end
             .as_ref()
             .is_some_and(|open| !open.is_empty());
-        let columns = end.column..end.column + if in_brackets { 1 } else { 3 };
+        let columns = end.column..end.column + if is_in_brackets { 1 } else { 3 };
         end.line == self.end.line && columns.contains(&self.end.column)
     }
 
-    /// Returns the slip of brackets around the error.
+    /// Returns the slip of brackets around the error. Returns `None` if no
+    /// bracket is open there.
     fn bracket_slip(&self) -> Option<(Position, Slip)> {
         if let Some((position, slip)) = &self.slip {
             return Some((*position, slip.clone()));
@@ -111,8 +113,9 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// Takes the next character.
-    fn take(&mut self) -> Option<char> {
+    /// Takes the next character and advances the position. Returns `None` at
+    /// the end of the text.
+    fn take_char(&mut self) -> Option<char> {
         let character = self.chars.next()?;
         match character {
             '\n' => {
@@ -127,8 +130,8 @@ impl<'a> Marks<'a> {
         Some(character)
     }
 
-    /// Reads what begins with a character: a text in quotes, a bracket, a
-    /// comment, a block of text, or a single character.
+    /// Reads one token: a text in quotes, a bracket, a comment, a block of
+    /// text, or a single character.
     fn read_token(&mut self, character: char) {
         let is_flow = !self.open.is_empty();
         match character {
@@ -136,11 +139,11 @@ impl<'a> Marks<'a> {
             '[' | '{' if self.begins => {
                 self.leave_indent();
                 self.open.push((character, self.here));
-                self.take();
+                self.take_char();
             }
-            ']' | '}' if is_flow || self.begins => self.close(character),
+            ']' | '}' if is_flow || self.begins => self.close_bracket(character),
             ',' if is_flow => {
-                self.take();
+                self.take_char();
                 self.begins = true;
             }
             '#' if self.begins => self.skip_line(),
@@ -152,8 +155,11 @@ impl<'a> Marks<'a> {
     /// Reads one character outside of quotes.
     fn read_plain(&mut self, character: char) {
         let position = self.here;
-        self.take();
-        let before_space = self.chars.peek().is_none_or(|next| next.is_whitespace());
+        self.take_char();
+        let before_space = self
+            .chars
+            .peek()
+            .is_none_or(|following| following.is_whitespace());
         match character {
             '-' if self.in_indent && before_space => self.parent = position.column,
             ':' if before_space => self.begins = true,
@@ -182,10 +188,11 @@ impl<'a> Marks<'a> {
         self.in_indent = false;
     }
 
-    /// Closes the last bracket that is open.
-    fn close(&mut self, close: char) {
+    /// Closes the innermost open bracket. Records a slip if the brackets do not
+    /// match, and this is before the error.
+    fn close_bracket(&mut self, close: char) {
         let position = self.here;
-        self.take();
+        self.take_char();
         self.begins = false;
         let slip = match self.open.pop() {
             Some((open, _)) if closing(open) == close => return,
@@ -205,16 +212,17 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// Reads a text in quotes, up to the end of the text if it is not closed.
+    /// Reads a text in quotes. Without a closing quote, reads to the end of the
+    /// text.
     fn read_quoted(&mut self, quote: char) {
         let position = self.here;
         self.leave_indent();
-        self.take();
+        self.take_char();
         let mut is_closed = false;
-        while let Some(character) = self.take() {
+        while let Some(character) = self.take_char() {
             match character {
-                '\\' if quote == '"' => drop(self.take()),
-                '\'' if quote == '\'' && self.chars.peek() == Some(&'\'') => drop(self.take()),
+                '\\' if quote == '"' => drop(self.take_char()),
+                '\'' if quote == '\'' && self.chars.peek() == Some(&'\'') => drop(self.take_char()),
                 character if character == quote => {
                     is_closed = true;
                     break;
@@ -233,20 +241,22 @@ impl<'a> Marks<'a> {
     /// Passes over the rest of the line, but not over its end.
     fn skip_line(&mut self) {
         while self.chars.peek().is_some_and(|c| *c != '\n') {
-            self.take();
+            self.take_char();
         }
     }
 
-    /// Passes over a block of text: the lines that are indented deeper than the
-    /// key or item to which the block belongs.
+    /// Skips a block of text: the lines with a deeper indentation than the key
+    /// or item of the block.
     fn skip_block(&mut self) {
         let parent = self.parent;
         self.skip_line();
         while self.chars.peek().is_some() {
-            self.take();
+            self.take_char();
             let mut ahead = self.chars.clone();
             let spaces = std::iter::from_fn(|| ahead.next_if_eq(&' ')).count();
-            let is_blank = ahead.peek().is_none_or(|c| matches!(c, '\r' | '\n'));
+            let is_blank = ahead
+                .peek()
+                .is_none_or(|following| matches!(following, '\r' | '\n'));
             if !is_blank && spaces < parent {
                 return;
             }

@@ -94,7 +94,7 @@ pub enum Slip {
     /// A line that is indented like no line around it.
     #[error(
         "indented by {}, which fits no line above; indent it by {}",
-        spaces(*.found), or_list(.expected)
+        spaces(*.found), join_with_or(.expected)
     )]
     Indentation {
         /// Its spaces.
@@ -107,20 +107,21 @@ pub enum Slip {
     Template,
 }
 
-/// Finds the slip that made a text in YAML unreadable at a place. `None` if it
-/// is none of the usual ones.
-pub(super) fn find(text: &str, position: Position) -> Option<(Position, Slip)> {
+/// Finds the slip that makes a YAML text unreadable at a position. Returns
+/// `None` if it is not one of the usual ones.
+pub(super) fn find_slip(text: &str, position: Position) -> Option<(Position, Slip)> {
     let lines = Lines::new(text, position);
-    let tab = lines.tab().map(|position| (position, Slip::Tab));
-    let by_tokens = || Marks::read(text, position).slip();
-    tab.or_else(|| lines.token())
-        .or_else(by_tokens)
-        .or_else(|| lines.colon())
-        .or_else(|| lines.indentation())
-        .or_else(|| lines.no_colon())
+    let tab = lines.find_tab().map(|position| (position, Slip::Tab));
+    let bracket_or_quote = || Marks::read(text, position).slip();
+    tab.or_else(|| lines.find_bad_token())
+        .or_else(bracket_or_quote)
+        .or_else(|| lines.find_bad_colon())
+        .or_else(|| lines.find_bad_indentation())
+        .or_else(|| lines.find_missing_colon())
 }
 
-/// Finds a template around a mapping, by its second brace, which is at a place.
+/// Finds a template around a mapping, by its second brace, which is at the
+/// position. Returns `None` if there is no template.
 pub(super) fn find_template(text: &str, position: Position) -> Option<(Position, Slip)> {
     let position = Position {
         column: position.column.checked_sub(1)?,
@@ -154,12 +155,12 @@ fn spaces(count: usize) -> String {
     }
 }
 
-/// Writes numbers as `0, 2 or 4`.
-fn or_list(numbers: &[usize]) -> String {
+/// Joins numbers in a sentence: `0, 2 or 4`.
+fn join_with_or(numbers: &[usize]) -> String {
     let texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
     match texts.split_last() {
         Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        Some((last, first_texts)) => format!("{} or {last}", first_texts.join(", ")),
         None => String::new(),
     }
 }

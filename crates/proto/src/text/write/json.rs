@@ -10,7 +10,8 @@ pub(super) fn print(node: &Node) -> String {
     output
 }
 
-/// Appends a value; `indent` is the level of the line on which it begins.
+/// Appends a value. `indent` is the level of the line on which the value
+/// begins.
 fn put_value(value: &Value, indent: usize, output: &mut String) {
     match value {
         Value::Null => output.push_str("null"),
@@ -32,8 +33,8 @@ fn put_value(value: &Value, indent: usize, output: &mut String) {
 }
 
 /// Appends a list or a mapping that is not empty, from `open` to `close`.
-/// `put_item` appends each item, on a line of its own. `indent` is the level of
-/// the line on which the whole begins.
+/// `put_item` appends each item, on its own line. `indent` is the level of the
+/// line with `open`.
 fn put_items<T>(
     open: char,
     close: char,
@@ -53,8 +54,8 @@ fn put_items<T>(
     output.push(close);
 }
 
-/// Appends a text in quotes, with escapes where it needs them, in a form that
-/// is also a double-quoted scalar of YAML.
+/// Appends a text in quotes, with escapes. The result is also a double-quoted
+/// scalar of YAML.
 pub(super) fn put_string(text: &str, output: &mut String) {
     output.push('"');
     for character in text.chars() {
@@ -64,7 +65,8 @@ pub(super) fn put_string(text: &str, output: &mut String) {
             '\n' => output.push_str("\\n"),
             '\r' => output.push_str("\\r"),
             '\t' => output.push_str("\\t"),
-            // Control characters, and what YAML takes for a line break or a mark.
+            // YAML would read these as a line break or a byte order mark, and no
+            // control character may be unescaped.
             character
                 if character.is_control()
                     || matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}') =>

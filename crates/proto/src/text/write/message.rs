@@ -32,8 +32,8 @@ fn write_fields(message: &DynamicMessage, depth: usize) -> Node {
     Node::new(Value::Map(entries.collect()))
 }
 
-/// Puts the type of a message before the tree of its fields, under the key
-/// `@type`. A message with a form of its own stands under the key `value`.
+/// Adds the type of a message, at the key `@type`, before its fields. A message
+/// with its own JSON form is at the key `value`.
 pub(super) fn add_type(url: &str, node: Node) -> Node {
     let mut entries = vec![Entry::new(TYPE, Value::String(url.to_owned()))];
     match (node.value, descriptor::message(url)) {
@@ -45,7 +45,7 @@ pub(super) fn add_type(url: &str, node: Node) -> Node {
     Node::new(Value::Map(entries))
 }
 
-/// Writes the value of a field: a list, a map in the order of its keys, or a
+/// Converts the value of a field: a list, a map in the order of its keys, or a
 /// single value.
 fn write_field(field: &FieldDescriptor, value: &Reflected, depth: usize) -> Value {
     let kind = field.kind();
@@ -72,29 +72,29 @@ fn write_field(field: &FieldDescriptor, value: &Reflected, depth: usize) -> Valu
     }
 }
 
-/// Writes a value that is no list and no map. `kind` tells an enum from a
-/// number.
+/// Converts a value that is neither a list nor a map. `kind` distinguishes an
+/// enum from a number.
 fn write_single(kind: &Kind, value: &Reflected, depth: usize) -> Value {
     match value {
-        Reflected::Bool(v) => Value::Bool(*v),
-        Reflected::I32(v) => Value::Number(v.to_string()),
-        Reflected::U32(v) => Value::Number(v.to_string()),
-        // In quotes: the numbers of JavaScript do not hold 64 bits.
-        Reflected::I64(v) => Value::String(v.to_string()),
-        Reflected::U64(v) => Value::String(v.to_string()),
-        Reflected::F32(v) => write_float(f64::from(*v), v.to_string()),
-        Reflected::F64(v) => write_float(*v, v.to_string()),
-        Reflected::String(v) => Value::String(v.clone()),
-        Reflected::Bytes(v) => Value::String(STANDARD.encode(v)),
-        Reflected::EnumNumber(v) => write_enum(kind, *v),
+        Reflected::Bool(value) => Value::Bool(*value),
+        Reflected::I32(value) => Value::Number(value.to_string()),
+        Reflected::U32(value) => Value::Number(value.to_string()),
+        // A number of 64 bits is a string, since JavaScript cannot represent it.
+        Reflected::I64(value) => Value::String(value.to_string()),
+        Reflected::U64(value) => Value::String(value.to_string()),
+        Reflected::F32(value) => write_float(f64::from(*value), value.to_string()),
+        Reflected::F64(value) => write_float(*value, value.to_string()),
+        Reflected::String(value) => Value::String(value.clone()),
+        Reflected::Bytes(value) => Value::String(STANDARD.encode(value)),
+        Reflected::EnumNumber(number) => write_enum(kind, *number),
         Reflected::Message(message) => write_message(message, depth + 1).value,
-        // Handled by `write_field`; a list is never inside a list.
+        // `write_field` has converted these, and protobuf has no lists of lists.
         Reflected::List(_) | Reflected::Map(_) => Value::Null,
     }
 }
 
-/// Writes a value of an enum by its name, and one that the enum does not define
-/// by its number. The value of `NullValue` is null.
+/// Converts a value of an enum to its name, or to its number if the enum does
+/// not define it. The value of `NullValue` is null.
 fn write_enum(kind: &Kind, number: i32) -> Value {
     let defined = match kind {
         Kind::Enum(descriptor) if descriptor.full_name() == "google.protobuf.NullValue" => {
@@ -109,9 +109,9 @@ fn write_enum(kind: &Kind, number: i32) -> Value {
     }
 }
 
-/// Writes a floating-point number by its `text`, or by its name in JSON if it
-/// has no digits. The text is the caller's, because 32 and 64 bits differ in
-/// it.
+/// Converts a floating-point number to its `text`; infinity and NaN to their
+/// names in JSON. The caller makes the text, which differs between 32 and 64
+/// bits.
 fn write_float(value: f64, text: String) -> Value {
     if value.is_nan() {
         Value::String("NaN".into())
@@ -123,19 +123,19 @@ fn write_float(value: f64, text: String) -> Value {
     }
 }
 
-/// Writes the number of a `google.protobuf.Value`. In YAML, only a whole one of
-/// 32 bits is a number without a tag.
+/// Converts the number of a `google.protobuf.Value`. In YAML, a number other
+/// than a whole one of 32 bits needs a tag.
 fn write_any_number(number: f64) -> Value {
-    let is_plain =
+    let is_plain_integer =
         number == f64::from(number as i32) && !(number == 0.0 && number.is_sign_negative());
     match write_float(number, number.to_string()) {
-        Value::Number(text) if !is_plain => Value::Float(text),
+        Value::Number(text) if !is_plain_integer => Value::Float(text),
         value => value,
     }
 }
 
-/// Writes a message of `google.protobuf` in its own form, by its `name` in that
-/// package; `None` if it has no such form.
+/// Converts a message of `google.protobuf` to its own JSON form, by its `name`
+/// in that package. Returns `None` if it has no such form.
 fn write_well_known(name: &str, message: &DynamicMessage, depth: usize) -> Option<Node> {
     let value = match name {
         "Any" => return Some(write_any(message, depth)),
@@ -159,7 +159,7 @@ fn write_well_known(name: &str, message: &DynamicMessage, depth: usize) -> Optio
             Some((field, value)) => write_single(&field.kind(), value, depth),
             None => Value::Null,
         },
-        // The wrappers of scalars.
+        // The other names with this end are wrappers of scalars.
         _ if name.ends_with("Value") => write_only_field(message, "value", depth)?,
         _ => return None,
     };
@@ -173,18 +173,18 @@ fn write_only_field(message: &DynamicMessage, name: &str, depth: usize) -> Optio
     Some(write_field(&field, &message.get_field(&field), depth))
 }
 
-/// Writes an `Any`; one without a type is an empty mapping. A body is written
-/// as base64 if its type is not known, if it is not of its type, or if it is
-/// nested too deep: bodies nest in bodies as deep as their sender likes.
+/// Converts an `Any`. An `Any` without a type is an empty mapping. A body is in
+/// base64 if its type is unknown, if it cannot be decoded, or if it nests too
+/// deep, since the sender decides on the depth.
 fn write_any(message: &DynamicMessage, depth: usize) -> Node {
     let Some((url, body)) = any_parts(message).filter(|(url, _)| !url.is_empty()) else {
         return Node::new(Value::Map(Vec::new()));
     };
 
     let descriptor = descriptor::message(&url).filter(|_| depth < MAX_DEPTH);
-    let decoded =
+    let inner_message =
         descriptor.and_then(|descriptor| DynamicMessage::decode(descriptor, body.clone()).ok());
-    match decoded {
+    match inner_message {
         Some(inner) => add_type(&url, write_message(&inner, depth + 1)),
         None => {
             let type_url = Entry::new(TYPE, Value::String(url));
@@ -202,7 +202,7 @@ fn seconds_and_nanos(message: &DynamicMessage) -> Option<(i64, i32)> {
     Some((seconds, nanos))
 }
 
-/// Turns a path such as `display_name` into `displayName`.
+/// Converts a path such as `display_name` to `displayName`.
 fn to_camel_case(path: &str) -> String {
     let mut is_after_underscore = false;
     let mut camel = String::with_capacity(path.len());

@@ -13,8 +13,8 @@ pub(super) fn print(node: &Node) -> String {
     output
 }
 
-/// Appends a value in block style, a scalar on one line. Its first line is
-/// indented already; the lines after that are indented by `indent` levels.
+/// Appends a value in block style; a scalar is on one line. The first line is
+/// indented already, and the others are indented by `indent` levels.
 fn put_block(value: &Value, indent: usize, output: &mut String) {
     match value {
         Value::List(list) if !list.is_empty() => {
@@ -34,15 +34,15 @@ fn put_block(value: &Value, indent: usize, output: &mut String) {
                 end_line(output);
             }
         }
-        other => put_flat(other, output),
+        flat => put_flat(flat, output),
     }
 }
 
-/// Appends the value of a key, after the colon: a collection on the lines below
-/// it, anything else on the same line. `indent` is the level of the key.
+/// Appends the value of a key, after the colon. A collection is on the lines
+/// below, other values on the same line. `indent` is the level of the key.
 fn put_entry_value(value: &Value, indent: usize, output: &mut String) {
     match value {
-        // A list stands under its key, not further in.
+        // A list has the same indentation as its key.
         Value::List(list) if !list.is_empty() => {
             output.push('\n');
             pad(indent, output);
@@ -53,9 +53,9 @@ fn put_entry_value(value: &Value, indent: usize, output: &mut String) {
             pad(indent + 1, output);
             put_block(value, indent + 1, output);
         }
-        other => {
+        flat => {
             output.push(' ');
-            put_flat(other, output);
+            put_flat(flat, output);
         }
     }
 }
@@ -87,8 +87,8 @@ fn put_flat(value: &Value, output: &mut String) {
     }
 }
 
-/// Appends a text: without quotes only if no reader of YAML, old or new, could
-/// take it for anything but this text.
+/// Appends a text, without quotes only if every version of YAML reads it as the
+/// same text.
 fn put_scalar(text: &str, output: &mut String) {
     const WORDS: &[&str] = &["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     let has_plain_start =

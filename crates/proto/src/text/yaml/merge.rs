@@ -11,10 +11,12 @@ use super::{
     Fault,
 };
 
-/// Adds the entries of merge keys to the written ones. Written entries win, and
-/// then those of an earlier mapping. Two written entries with one key are a
-/// mistake, and so is a merge key whose value is neither a mapping nor a list
-/// of mappings.
+/// Adds the entries of merge keys to the written entries. A written entry takes
+/// precedence, and then that of an earlier mapping.
+///
+/// # Errors
+/// Two written entries have the same key, or the value of a merge key is
+/// neither a mapping nor a list of mappings.
 pub(super) fn merge_entries(
     mut entries: Vec<Entry>,
     merges: Vec<Node>,
@@ -23,8 +25,10 @@ pub(super) fn merge_entries(
     if merges.is_empty() {
         return Ok(entries);
     }
-    // One set for all of them: there may be as many mappings as entries.
-    let mut keys: HashSet<String> = entries.iter().map(|e| e.key.clone()).collect();
+
+    // One set serves all mappings: there may be as many mappings as entries, and
+    // a set for each would take quadratic time.
+    let mut keys: HashSet<String> = entries.iter().map(|entry| entry.key.clone()).collect();
     for merge in merges {
         let position = merge.at;
         let sources = match merge.value {
@@ -35,8 +39,8 @@ pub(super) fn merge_entries(
             let Value::Map(merged) = source.value else {
                 return Err((position, Problem::BadMerge));
             };
-            let added = merged.into_iter();
-            entries.extend(added.filter(|e| keys.insert(e.key.clone())));
+            let candidates = merged.into_iter();
+            entries.extend(candidates.filter(|entry| keys.insert(entry.key.clone())));
         }
     }
     Ok(entries)

@@ -16,7 +16,7 @@ use super::{
     Limits,
     budget::{Budget, Size},
     error::Problem,
-    schema::{Schema, octal},
+    schema::{Schema, octal_warning},
     slip,
     tree::{Entry, Node, Position, Value},
 };
@@ -35,25 +35,29 @@ pub(super) struct Parsed {
     pub(super) taken: u64,
 }
 
-/// Parses every document of a text into a tree. The first mistake ends it, and
-/// is returned with its place.
+/// Parses every document of a text into a tree.
+///
+/// # Errors
+/// The first mistake, with its position.
 pub(super) fn parse(text: &str, limits: &Limits, schema: Schema) -> Result<Parsed, Fault> {
-    let tokens = tokens::cost(text, limits)?;
+    let token_bytes = tokens::estimate_memory(text, limits)?;
     let mut builder = Builder::new(text, limits, schema);
     builder
         .budget
-        .take(tokens)
-        .map_err(|p| (Position::START, p))?;
+        .charge(token_bytes)
+        .map_err(|problem| (Position::START, problem))?;
+
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| explain(text, &error))?;
         let handled = builder.handle_event(event, position(&span.start));
         handled.map_err(|fault| explain_key(text, fault))?;
     }
+
     Ok(Parsed {
         documents: builder.documents,
         octals: builder.octals,
-        // The tokens are gone.
-        taken: builder.budget.taken().saturating_sub(tokens),
+        // The memory of the tokens is free again.
+        taken: builder.budget.taken().saturating_sub(token_bytes),
     })
 }
 
@@ -61,13 +65,14 @@ pub(super) fn parse(text: &str, limits: &Limits, schema: Schema) -> Result<Parse
 /// the words of the parser.
 fn explain(text: &str, error: &ScanError) -> Fault {
     let position = position(error.marker());
-    match slip::find(text, position) {
+    match slip::find_slip(text, position) {
         Some((position, slip)) => (position, Problem::Slip(slip)),
         None => (position, Problem::Syntax(error.info().to_owned())),
     }
 }
 
-/// Explains a key that is a mapping: it may be a template.
+/// Explains a key that is a mapping: the author may have meant a template.
+/// Returns other faults unchanged.
 fn explain_key(text: &str, (position, problem): Fault) -> Fault {
     match slip::find_template(text, position) {
         Some((position, slip)) if matches!(problem, Problem::BadKey(_)) => {
@@ -137,7 +142,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// Makes a builder that has handled no event yet.
+    /// Makes a builder before the first event.
     fn new(text: &str, limits: &'a Limits, schema: Schema) -> Self {
         Self {
             limits,
@@ -150,15 +155,18 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Handles one event of the parser, which is at `at`: values are added to
-    /// the collection around them, and a collection when it ends.
+    /// Handles one event of the parser, which is at `position`. A value is
+    /// added to the collection around it, and a collection when it ends.
     fn handle_event(&mut self, event: Event<'_>, position: Position) -> Result<(), Fault> {
         let located = |problem| (position, problem);
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.budget.take_scalar().map_err(located)?;
                 let tag = tag.as_deref();
-                let value = self.schema.read(&text, style, tag).map_err(located)?;
+                let value = self
+                    .schema
+                    .read_scalar(&text, style, tag)
+                    .map_err(located)?;
                 if anchor == NO_ANCHOR && self.awaits_key() {
                     self.open_key(position, &text, &value, tag);
                     return Ok(());
@@ -206,8 +214,8 @@ impl<'a> Builder<'a> {
         matches!(innermost, Some(Open::Map { key: None, .. }))
     }
 
-    /// Takes a scalar as the key of the innermost mapping, as it is written:
-    /// `yes` and `010` are such texts. One that is null has no text of its own.
+    /// Stores a scalar as the key of the innermost mapping, with its spelling
+    /// in the text, such as `yes` and `010`. A null key is the text `null`.
     fn open_key(&mut self, position: Position, text: &str, value: &Value, tag: Option<&Tag>) {
         let text = match value {
             Value::Null => "null",
@@ -222,7 +230,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Notes a number that is octal for Envoy, but hardly for its author.
+    /// Notes a number that Envoy reads as octal, which its author hardly meant.
     fn note_octal(&mut self, position: Position, text: &str, value: &Value) {
         let innermost = self.levels.last().map(|level| &level.open);
         let is_mode =
@@ -230,11 +238,14 @@ impl<'a> Builder<'a> {
         if self.schema != Schema::Envoy || is_mode || self.octals.len() >= self.limits.errors {
             return;
         }
-        let note = octal(text, value).map(|problem| (position, problem));
+        let note = octal_warning(text, value).map(|problem| (position, problem));
         self.octals.extend(note);
     }
 
-    /// Begins a collection; one level too many is a mistake.
+    /// Begins a collection.
+    ///
+    /// # Errors
+    /// The collection has one level too many, or exceeds the memory limit.
     fn open_collection(
         &mut self,
         position: Position,
@@ -254,8 +265,8 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Ends the innermost collection, and adds it to the one around it. Merge
-    /// keys of a mapping are resolved then.
+    /// Ends the innermost collection, resolves its merge keys, and adds it to
+    /// the collection around it.
     fn close_collection(&mut self, end: Position) -> Result<(), Fault> {
         let Some(Level {
             at: position,
@@ -283,12 +294,14 @@ impl<'a> Builder<'a> {
         .map_err(|problem| (position, problem))
     }
 
-    /// Returns a copy of the value that an alias stands for. One that passes
-    /// the limits of copies or of levels is a mistake.
+    /// Returns a copy of the value that an alias refers to.
+    ///
+    /// # Errors
+    /// The anchor is unknown, or the copy exceeds a limit.
     fn expand_alias(&mut self, anchor: usize) -> Result<Node, Problem> {
         let node = self.anchors.get(&anchor).ok_or(Problem::UnknownAnchor)?;
-        let size = Size::of(node);
-        self.budget.take_copy(&size)?;
+        let size = Size::measure(node);
+        self.budget.charge_copy(&size)?;
 
         let max = self.limits.depth;
         if self.levels.len() + size.levels > max {
@@ -298,11 +311,11 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a complete value to the innermost collection, as an item, a key or
-    /// the value of a key, or to the documents. A value with an anchor is kept
-    /// for its aliases.
+    /// the value of a key; or else to the documents. A value with an anchor is
+    /// stored for its aliases.
     fn add_value(&mut self, node: Node, anchor: usize) -> Result<(), Problem> {
         if anchor != NO_ANCHOR {
-            self.budget.take_copy(&Size::of(&node))?;
+            self.budget.charge_copy(&Size::measure(&node))?;
             self.anchors.insert(anchor, node.clone());
         }
 

@@ -9,19 +9,19 @@
 use super::super::{Limits, error::Problem, tree::Position};
 use super::Fault;
 
-/// Estimates the memory of the tokens of a text, in bytes; nothing, if it has no
-/// flow collection.
+/// Estimates the memory of the tokens of a text, in bytes. Returns zero for a
+/// text without a flow collection.
 ///
 /// # Errors
-/// It is more than the limit, from this place on.
-pub(super) fn cost(text: &str, limits: &Limits) -> Result<u64, Fault> {
+/// The estimate passes the limit, at this position.
+pub(super) fn estimate_memory(text: &str, limits: &Limits) -> Result<u64, Fault> {
     if !text.contains(['[', '{']) {
         return Ok(0);
     }
     let mut total = 0;
     let mut position = Position::START;
     for byte in text.bytes() {
-        total += cost_of(byte);
+        total += bytes_per_token(byte);
         if total > limits.memory {
             let max = limits.memory;
             return Err((position, Problem::TooHeavy { max }));
@@ -33,14 +33,14 @@ pub(super) fn cost(text: &str, limits: &Limits) -> Result<u64, Fault> {
     Ok(total)
 }
 
-/// The memory of the tokens that a byte makes, that of a scalar beside it
-/// included. The buffer of tokens is copied when it grows, so each counts three
-/// times its size.
-fn cost_of(byte: u8) -> u64 {
+/// Returns the memory of the tokens that a byte makes, including that of a
+/// scalar beside it. The buffer of tokens is copied when it grows, so each
+/// token counts three times.
+fn bytes_per_token(byte: u8) -> u64 {
     match byte {
         b',' | b':' | b'?' | b'[' | b']' | b'{' | b'}' => 600,
         b'&' | b'*' | b'!' => 400,
-        // Two of them are one token.
+        // Two quotes make one token.
         b'"' | b'\'' => 200,
         _ => 0,
     }

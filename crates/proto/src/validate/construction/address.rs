@@ -26,8 +26,8 @@ pub(super) fn check_cluster(walk: &mut Walk, cluster: &DynamicMessage) {
         return;
     }
     if let Some(assignment) = inner(cluster, "load_assignment") {
-        let before = [Part::Field("load_assignment")];
-        check_endpoints(walk, cluster, &before, assignment, FOR_STATIC);
+        let place = [Part::Field("load_assignment")];
+        check_endpoints(walk, cluster, &place, assignment, FOR_STATIC);
     }
 }
 
@@ -49,25 +49,33 @@ pub(super) fn check_listener(walk: &mut Walk, listener: &DynamicMessage) {
 }
 
 /// Reports the endpoints of an assignment that have DNS names. The assignment
-/// is at `before` in the message where the walk is.
+/// is at `assignment_place` in the message where the walk is.
 fn check_endpoints(
     walk: &mut Walk,
     message: &DynamicMessage,
-    before: &[Part],
+    assignment_place: &[Part],
     assignment: &DynamicMessage,
     remedy: &'static str,
 ) {
     for (locality_index, locality) in messages(assignment, "endpoints").into_iter().enumerate() {
         for (index, lb_endpoint) in messages(locality, "lb_endpoints").into_iter().enumerate() {
-            let Some(found) = inner(lb_endpoint, "endpoint").and_then(find_name) else {
+            let Some(host_name) = inner(lb_endpoint, "endpoint").and_then(find_name) else {
                 continue;
             };
-            let mut place = before.to_vec();
+            let mut place = assignment_place.to_vec();
             place.extend([Part::Field("endpoints"), Part::Index(locality_index)]);
             place.extend([Part::Field("lb_endpoints"), Part::Index(index)]);
             let fields = ["endpoint", "address", "socket_address", "address"];
             place.extend(fields.map(Part::Field));
-            report_at(walk, message, &place, Rejected::NoIp { found, remedy });
+            report_at(
+                walk,
+                message,
+                &place,
+                Rejected::NoIp {
+                    found: host_name,
+                    remedy,
+                },
+            );
         }
     }
 }

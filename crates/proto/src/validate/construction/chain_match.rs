@@ -16,9 +16,9 @@ use crate::validate::walk::Walk;
 
 const SERVER_NAMES: &str = "server_names";
 
-/// Reports each filter chain that matches what one before it does. With a
-/// `filter_chain_matcher`, Envoy does not look at their matches.
-pub(super) fn check(walk: &mut Walk, listener: &DynamicMessage) {
+/// Reports each filter chain with the same match as one before it. With a
+/// `filter_chain_matcher`, Envoy ignores these matches.
+pub(super) fn check_duplicates(walk: &mut Walk, listener: &DynamicMessage) {
     if has(listener, "filter_chain_matcher") {
         return;
     }
@@ -28,35 +28,43 @@ pub(super) fn check(walk: &mut Walk, listener: &DynamicMessage) {
             continue;
         }
         let mut duplicate = None;
-        for key in keys_of(chain) {
-            let first = *first_chains.entry(key).or_insert(index);
-            duplicate = duplicate.or(Some(first).filter(|first| *first != index));
+        for key in match_keys(chain) {
+            let first_index = *first_chains.entry(key).or_insert(index);
+            duplicate = duplicate.or(Some(first_index).filter(|first| *first != index));
         }
-        if let Some(first) = duplicate {
+        if let Some(first_index) = duplicate {
             let place = [
                 Part::Field("filter_chains"),
                 Part::Index(index),
                 Part::Field("filter_chain_match"),
             ];
-            report_at(walk, listener, &place, Rejected::SameMatch { first });
+            report_at(
+                walk,
+                listener,
+                &place,
+                Rejected::SameMatch { first: first_index },
+            );
         }
     }
 }
 
-/// Returns a key for each name of a server that a filter chain matches, or one
-/// for any: the rest of the match, encoded, and the name.
-fn keys_of(chain: &DynamicMessage) -> Vec<(Vec<u8>, Option<String>)> {
+/// Returns a key for each server name that a filter chain matches, or one key
+/// if it matches any. A key has the encoded other fields of the match, and the
+/// name.
+fn match_keys(chain: &DynamicMessage) -> Vec<(Vec<u8>, Option<String>)> {
     let Some(chain_match) = inner(chain, "filter_chain_match") else {
         return vec![(Vec::new(), None)];
     };
-    let mut remainder = chain_match.clone();
-    remainder.clear_field_by_name(SERVER_NAMES);
-    let remainder = remainder.encode_to_vec();
+    let mut without_names = chain_match.clone();
+    without_names.clear_field_by_name(SERVER_NAMES);
+    let other_fields = without_names.encode_to_vec();
 
     let names = texts(chain_match, SERVER_NAMES).map(str::to_ascii_lowercase);
-    let keys: Vec<_> = names.map(|name| (remainder.clone(), Some(name))).collect();
+    let keys: Vec<_> = names
+        .map(|name| (other_fields.clone(), Some(name)))
+        .collect();
     match keys.is_empty() {
-        true => vec![(remainder, None)],
+        true => vec![(other_fields, None)],
         false => keys,
     }
 }

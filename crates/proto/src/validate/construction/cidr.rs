@@ -25,8 +25,8 @@ const OF_MATCH: [&str; 3] = [
     "source_prefix_ranges",
 ];
 
-/// Reports a range of RBAC whose prefix is no IP address.
-pub(super) fn check(walk: &mut Walk, range: &DynamicMessage) {
+/// Reports a range of RBAC whose prefix is not an IP address.
+pub(super) fn check_range(walk: &mut Walk, range: &DynamicMessage) {
     if !walk.is_in_message(|name| OF_RBAC.contains(&name)) {
         return;
     }
@@ -35,9 +35,9 @@ pub(super) fn check(walk: &mut Walk, range: &DynamicMessage) {
     }
 }
 
-/// Reports the ranges of a listener's filter chains whose prefixes are no IP
-/// addresses. With a `filter_chain_matcher`, Envoy does not look at them, and
-/// never at those of the default filter chain.
+/// Reports the ranges of a listener's filter chains whose prefix is not an IP
+/// address. Envoy ignores them with a `filter_chain_matcher`, and those of the
+/// default filter chain always.
 pub(super) fn check_chains(walk: &mut Walk, listener: &DynamicMessage) {
     if has(listener, "filter_chain_matcher") {
         return;
@@ -51,6 +51,7 @@ pub(super) fn check_chains(walk: &mut Walk, listener: &DynamicMessage) {
                 let Some(rejected) = find_mistake(range) else {
                     continue;
                 };
+
                 let place = [
                     Part::Field("filter_chains"),
                     Part::Index(index),
@@ -65,12 +66,13 @@ pub(super) fn check_chains(walk: &mut Walk, listener: &DynamicMessage) {
     }
 }
 
-/// Finds the mistake of a range.
+/// Returns the mistake of a range. Returns `None` if its prefix may be an IP
+/// address.
 fn find_mistake(range: &DynamicMessage) -> Option<Rejected> {
-    let found = text(range, PREFIX);
+    let prefix = text(range, PREFIX);
     let rejected = || Rejected::NoIp {
-        found: found.to_owned(),
+        found: prefix.to_owned(),
         remedy: REMEDY,
     };
-    (!may_be_ip(found)).then(rejected)
+    (!may_be_ip(prefix)).then(rejected)
 }

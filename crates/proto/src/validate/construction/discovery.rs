@@ -12,9 +12,9 @@ pub(super) const LOGICAL_DNS: i32 = 2;
 /// `Cluster.DiscoveryType.EDS`.
 pub(super) const EDS: i32 = 3;
 
-/// Reports a cluster that lacks the endpoints, or the source of endpoints, that
+/// Reports a cluster without the endpoints, or the source of endpoints, that
 /// its type needs.
-pub(super) fn check(walk: &mut Walk, cluster: &DynamicMessage) {
+pub(super) fn check_cluster(walk: &mut Walk, cluster: &DynamicMessage) {
     if has(cluster, "cluster_type") {
         return;
     }
@@ -42,12 +42,14 @@ fn check_logical_dns(walk: &mut Walk, cluster: &DynamicMessage) {
     }
 }
 
-/// Returns whether an assignment has another number of localities or endpoints
-/// than one. Where one has a condition, that depends on the client.
+/// Returns whether an assignment does not have exactly one locality and one
+/// endpoint. Returns `false` if a part has a condition, since the number then
+/// depends on the client.
 fn has_other_than_one_endpoint(assignment: &DynamicMessage) -> bool {
     let localities = messages(assignment, "endpoints");
-    let endpoints = localities.iter();
-    let endpoints = endpoints.flat_map(|locality| messages(locality, "lb_endpoints"));
+    let endpoints = localities
+        .iter()
+        .flat_map(|locality| messages(locality, "lb_endpoints"));
     let endpoints: Vec<_> = endpoints.collect();
 
     let mut parts = localities.iter().chain(&endpoints);

@@ -15,8 +15,9 @@ use crate::vhosts::{VHDS, VIRTUAL_HOSTS};
 /// `VirtualHost.domains`.
 pub(super) const DOMAINS: u32 = 2;
 
-/// Reports each domain that was there before.
-pub(super) fn check(walk: &mut Walk, route: &DynamicMessage) {
+/// Reports each domain that an earlier virtual host, or the same one, has
+/// already.
+pub(super) fn check_duplicates(walk: &mut Walk, route: &DynamicMessage) {
     if has(route, "vhds") {
         return;
     }
@@ -26,12 +27,13 @@ pub(super) fn check(walk: &mut Walk, route: &DynamicMessage) {
             continue;
         }
         for (domain_index, domain) in texts(host, "domains").enumerate() {
-            let first = *hosts_by_domain
+            let (first_host, first_domain) = *hosts_by_domain
                 .entry(domain.to_ascii_lowercase())
                 .or_insert((host_index, domain_index));
-            if first == (host_index, domain_index) {
+            if (first_host, first_domain) == (host_index, domain_index) {
                 continue;
             }
+
             let place = [
                 Part::Field("virtual_hosts"),
                 Part::Index(host_index),
@@ -40,7 +42,7 @@ pub(super) fn check(walk: &mut Walk, route: &DynamicMessage) {
             ];
             let rejected = Rejected::SameDomain {
                 domain: domain.to_owned(),
-                first: format!("virtual_hosts[{}]", first.0),
+                first: format!("virtual_hosts[{first_host}]"),
             };
             report_at(walk, route, &place, rejected);
         }
@@ -54,7 +56,8 @@ pub(super) fn is_plain(route: &[u8]) -> bool {
     has_vhds || has_different_domains(route)
 }
 
-/// Returns whether all domains differ. False also if the bytes are no message.
+/// Returns whether all domains differ and are in lower case. Returns `false` if
+/// the bytes are not a message.
 fn has_different_domains(route: &[u8]) -> bool {
     let mut domains = HashSet::new();
     let mut is_new = |domain| {

@@ -27,17 +27,17 @@ pub(super) struct Kind {
     pub(super) remedy: &'static str,
 }
 
-/// Reports the mistakes in a list of filters, which is at `place` in the
+/// Reports the mistakes in a list of filters, which is at `list_place` in the
 /// message where the walk is.
-pub(super) fn check(
+pub(super) fn check_filters(
     walk: &mut Walk,
     message: &DynamicMessage,
-    place: &[Part],
+    list_place: &[Part],
     kind: &Kind,
     filters: &[&DynamicMessage],
 ) {
     let count = filters.len();
-    // A terminal filter that comes too early would be the last one.
+    // A terminal filter that comes too early was reported: the list has one.
     let mut lacks_terminal = true;
     for (index, filter) in filters.iter().enumerate() {
         let is_last = index + 1 == count;
@@ -49,10 +49,10 @@ pub(super) fn check(
             Rejected::NotTerminal { .. } if !lacks_terminal => continue,
             _ => {}
         }
-        let mut place = place.to_vec();
-        place.push(Part::Index(index));
-        place.extend(field.map(Part::Field));
-        report_at(walk, message, &place, rejected);
+        let mut filter_place = list_place.to_vec();
+        filter_place.push(Part::Index(index));
+        filter_place.extend(field.map(Part::Field));
+        report_at(walk, message, &filter_place, rejected);
     }
 }
 
@@ -60,13 +60,14 @@ pub(super) fn check(
 /// filter itself.
 type Mistake = (Option<&'static str>, Rejected);
 
-/// Finds the mistake of a filter.
+/// Returns the mistake of a filter. Returns `None` if it has none, or its
+/// configuration comes from a server.
 fn find_mistake(filter: &DynamicMessage, kind: &Kind, is_last: bool) -> Option<Mistake> {
     if has(filter, "config_discovery") {
         return None;
     }
-    // Envoy passes over an optional filter that it does not know, or that is
-    // not built into it.
+    // Envoy skips an optional filter that it does not know, or that it was built
+    // without.
     let is_optional = is_true(filter, "is_optional");
     let name = || text(filter, "name").to_owned();
 
@@ -74,6 +75,7 @@ fn find_mistake(filter: &DynamicMessage, kind: &Kind, is_last: bool) -> Option<M
         let rejected = Rejected::NoConfiguration { name: name() };
         return (!is_optional).then_some((None, rejected));
     };
+
     let own_type = message.strip_prefix(FILTERS)?;
 
     let is_other = |package: &&str| own_type.starts_with(package);
@@ -93,15 +95,15 @@ fn find_mistake(filter: &DynamicMessage, kind: &Kind, is_last: bool) -> Option<M
             true => None,
         };
     }
-    let ends_wrong = is_last && !is_optional && kind.not_terminal.contains(&own_type);
-    ends_wrong.then(|| {
+    let lacks_terminal = is_last && !is_optional && kind.not_terminal.contains(&own_type);
+    lacks_terminal.then(|| {
         let (name, remedy) = (name(), kind.remedy);
         (None, Rejected::NotTerminal { name, remedy })
     })
 }
 
 /// Returns the full name of the type of a filter's configuration, also of one
-/// that is written as a `TypedStruct`. `None` if it has none.
+/// inside a `TypedStruct`. Returns `None` if the filter has none.
 fn config_type(filter: &DynamicMessage) -> Option<String> {
     let (type_url, body) = any_parts(inner(filter, "typed_config")?)?;
     let name = full_name(&type_url);
@@ -113,6 +115,6 @@ fn config_type(filter: &DynamicMessage) -> Option<String> {
     let typed_struct =
         descriptor.and_then(|descriptor| DynamicMessage::decode(descriptor, body).ok());
     let inner_type = typed_struct.map(|typed| full_name(text(&typed, "type_url")).to_owned());
-    // One that cannot be read is reported elsewhere.
+    // The walk reports a `TypedStruct` that cannot be decoded.
     Some(inner_type.unwrap_or_default())
 }

@@ -11,7 +11,7 @@ use crate::validate::walk::Walk;
 /// `HeaderValue.value`.
 pub(super) const VALUE: u32 = 2;
 
-/// Reports bad formats in the headers that a message of a route adds.
+/// Reports invalid formats in the headers that a part of a route adds.
 pub(super) fn check_headers(walk: &mut Walk, message: &DynamicMessage) {
     for list in ["request_headers_to_add", "response_headers_to_add"] {
         for (index, option) in messages(message, list).into_iter().enumerate() {
@@ -36,17 +36,17 @@ pub(super) fn is_plain_header(header: &[u8]) -> bool {
     all_encoded_texts(header, VALUE, |value| find_fault(value).is_none())
 }
 
-/// Reports a bad format that is written as a text.
+/// Reports an invalid format that is a text.
 pub(super) fn check_format_string(walk: &mut Walk, string: &DynamicMessage) {
     let source = inner(string, "text_format_source");
     let inline = source.map_or("", |source| text(source, "inline_string"));
-    let in_source = [
+    let source_path = [
         Part::Field("text_format_source"),
         Part::Field("inline_string"),
     ];
     let text_format_path = [Part::Field("text_format")];
     for (format, place) in [
-        (inline, &in_source[..]),
+        (inline, &source_path[..]),
         (text(string, "text_format"), &text_format_path),
     ] {
         if let Some(position) = find_fault(format) {
@@ -55,8 +55,8 @@ pub(super) fn check_format_string(walk: &mut Walk, string: &DynamicMessage) {
     }
 }
 
-/// Finds the first percent sign that begins neither a command nor `%%`, and
-/// returns its position.
+/// Returns the position of the first percent sign that begins neither a command
+/// nor `%%`. Returns `None` if there is no such sign.
 pub(super) fn find_fault(format: &str) -> Option<usize> {
     let mut position = 0;
     while let Some(next_percent) = format[position..].find('%') {
@@ -71,8 +71,8 @@ pub(super) fn find_fault(format: &str) -> Option<usize> {
 }
 
 /// Returns the length of a command after its first percent sign, with the last
-/// one: a name, perhaps parameters in parentheses, perhaps a length. `None` if
-/// there is none.
+/// one: a name, optional parameters in parentheses, and an optional length.
+/// Returns `None` if the text does not begin with a command.
 fn command_len(text: &str) -> Option<usize> {
     if text.starts_with('%') {
         return Some(1);
@@ -87,14 +87,16 @@ fn command_len(text: &str) -> Option<usize> {
         return Some(name_len + end_len(after_name)?);
     }
 
-    // The parameters may have parentheses: the first that fits ends them.
-    let mut ends = after_name.match_indices(')');
-    ends.find_map(|(position, _)| {
+    // The parameters may contain parentheses, so they end at the first one that
+    // the end of a command follows.
+    let mut parentheses = after_name.match_indices(')');
+    parentheses.find_map(|(position, _)| {
         Some(name_len + position + 1 + end_len(&after_name[position + 1..])?)
     })
 }
 
-/// Returns the length of the end of a command, such as `:10%`.
+/// Returns the length of the end of a command, such as `:10%`. Returns `None`
+/// if the text does not begin with one.
 fn end_len(text: &str) -> Option<usize> {
     let Some(limit) = text.strip_prefix(':') else {
         return text.starts_with('%').then_some(1);

@@ -44,10 +44,10 @@ const HTTP: Kind = Kind {
 };
 
 /// Reports the mistakes in the filters of a connection manager.
-pub(super) fn check(walk: &mut Walk, manager: &DynamicMessage) {
+pub(super) fn check_manager(walk: &mut Walk, manager: &DynamicMessage) {
     let place = [Part::Field("http_filters")];
     let filters = messages(manager, "http_filters");
-    filter_list::check(walk, manager, &place, &HTTP, &filters);
+    filter_list::check_filters(walk, manager, &place, &HTTP, &filters);
 
     for (index, upgrade) in messages(manager, "upgrade_configs").into_iter().enumerate() {
         let place = [
@@ -56,6 +56,6 @@ pub(super) fn check(walk: &mut Walk, manager: &DynamicMessage) {
             Part::Field("filters"),
         ];
         let filters = messages(upgrade, "filters");
-        filter_list::check(walk, manager, &place, &HTTP, &filters);
+        filter_list::check_filters(walk, manager, &place, &HTTP, &filters);
     }
 }

@@ -85,7 +85,11 @@ const CHECKS: &[Row] = &[
         check_cluster,
         Quick::Never,
     ),
-    ("envoy.config.core.v3.CidrRange", cidr::check, Quick::Never),
+    (
+        "envoy.config.core.v3.CidrRange",
+        cidr::check_range,
+        Quick::Never,
+    ),
     // A header and an address are checked by the messages around them; in a
     // quick walk, these leave it to them.
     (
@@ -135,7 +139,7 @@ const CHECKS: &[Row] = &[
     ),
     (
         "envoy.config.route.v3.WeightedCluster",
-        weights::check,
+        weights::check_weights,
         Quick::Bytes(weights::is_plain),
     ),
     (
@@ -145,31 +149,31 @@ const CHECKS: &[Row] = &[
     ),
     (
         "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
-        http_filters::check,
+        http_filters::check_manager,
         Quick::Never,
     ),
     (
         "envoy.type.matcher.v3.RegexMatcher",
-        regex::check,
+        regex::check_matcher,
         Quick::Bytes(regex::is_plain),
     ),
 ];
 
 fn check_cluster(walk: &mut Walk, cluster: &DynamicMessage) {
     address::check_cluster(walk, cluster);
-    discovery::check(walk, cluster);
-    ring::check(walk, cluster);
+    discovery::check_cluster(walk, cluster);
+    ring::check_sizes(walk, cluster);
 }
 
 /// Reports the mistakes that keep Envoy from building a listener.
 fn check_listener(walk: &mut Walk, listener: &DynamicMessage) {
     address::check_listener(walk, listener);
-    chain_match::check(walk, listener);
+    chain_match::check_duplicates(walk, listener);
     cidr::check_chains(walk, listener);
     network_filters::check_listener_filters(walk, listener);
 }
 
 fn check_route_configuration(walk: &mut Walk, route: &DynamicMessage) {
-    domains::check(walk, route);
+    domains::check_duplicates(walk, route);
     format::check_headers(walk, route);
 }

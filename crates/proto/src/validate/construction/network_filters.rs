@@ -41,7 +41,7 @@ const LISTENER: Kind = Kind {
 pub(super) fn check_chain(walk: &mut Walk, chain: &DynamicMessage) {
     let place = [Part::Field("filters")];
     let filters = messages(chain, "filters");
-    filter_list::check(walk, chain, &place, &NETWORK, &filters);
+    filter_list::check_filters(walk, chain, &place, &NETWORK, &filters);
 }
 
 /// Reports the mistakes in the filters of a listener, which are before its
@@ -49,5 +49,5 @@ pub(super) fn check_chain(walk: &mut Walk, chain: &DynamicMessage) {
 pub(super) fn check_listener_filters(walk: &mut Walk, listener: &DynamicMessage) {
     let place = [Part::Field("listener_filters")];
     let filters = messages(listener, "listener_filters");
-    filter_list::check(walk, listener, &place, &LISTENER, &filters);
+    filter_list::check_filters(walk, listener, &place, &LISTENER, &filters);
 }

@@ -17,7 +17,8 @@ pub(super) enum Part {
     Index(usize),
 }
 
-/// Reports a mistake at a part of the message where the walk is.
+/// Reports a mistake at a part of the message where the walk is. The path ends
+/// before a field that does not exist.
 pub(super) fn report_at(
     walk: &mut Walk,
     message: &DynamicMessage,
@@ -44,7 +45,7 @@ pub(super) fn report_at(
     walk.report_along(steps, Broken::Rejected(rejected));
 }
 
-/// Returns the value of a field that is set.
+/// Returns the value of a field. Returns `None` if the field is not set.
 fn value<'a>(message: &'a DynamicMessage, field: &str) -> Option<&'a Value> {
     if !message.has_field_by_name(field) {
         return None;
@@ -65,7 +66,8 @@ pub(super) fn inner<'a>(message: &'a DynamicMessage, field: &str) -> Option<&'a 
     value(message, field)?.as_message()
 }
 
-/// Returns the message that these fields lead to, one inside the other.
+/// Returns the message that these fields lead to, each inside the one before.
+/// Returns `None` if a field is not set.
 pub(super) fn inner_along<'a>(
     message: &'a DynamicMessage,
     fields: &[&str],
@@ -123,8 +125,9 @@ pub(super) fn texts<'a>(
     items(message, field).iter().filter_map(Value::as_str)
 }
 
-/// Returns whether all texts in a field of an encoded message are good. False
-/// also if the bytes are no message, or a text is not UTF-8.
+/// Returns whether `is_good` accepts all texts in a field of an encoded
+/// message. Returns `false` if the bytes are not a message, or a text is not
+/// UTF-8.
 pub(super) fn all_encoded_texts<'a>(
     body: &'a [u8],
     number: u32,

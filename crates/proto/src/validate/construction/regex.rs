@@ -39,8 +39,8 @@ pub enum RegexFault {
     BackReference,
 }
 
-/// Reports an expression that RE2 cannot read.
-pub(super) fn check(walk: &mut Walk, matcher: &DynamicMessage) {
+/// Reports an expression that RE2 cannot parse.
+pub(super) fn check_matcher(walk: &mut Walk, matcher: &DynamicMessage) {
     let regex = text(matcher, "regex");
     if let Some(fault) = find_fault(regex) {
         let found = regex.to_owned();
@@ -69,7 +69,7 @@ impl Scan<'_> {
     /// Scans the expression up to its first fault.
     fn run(mut self) -> Scanned {
         let mut open_groups = 0_usize;
-        // Whether there is nothing yet that could be repeated.
+        // Whether there is no item yet that a `*` or `+` could repeat.
         let mut is_start = true;
         while let Some(character) = self.take() {
             let was_start = std::mem::take(&mut is_start);
@@ -85,7 +85,7 @@ impl Scan<'_> {
                     open_groups = open_groups.checked_sub(1).ok_or(RegexFault::ClosedGroup)?;
                 }
                 '|' => is_start = true,
-                // A `?` after a parenthesis is of the group's own syntax.
+                // A `?` is not checked: after a parenthesis it belongs to the group.
                 '*' | '+' if was_start => return Err(RegexFault::Repetition(character)),
                 _ => {}
             }
@@ -105,7 +105,7 @@ impl Scan<'_> {
         next
     }
 
-    /// Skips what follows a backslash: a character, or all up to `\E`.
+    /// Skips the characters after a backslash: one, or all up to `\E`.
     fn skip_escape(&mut self) -> Scanned {
         let escaped = self.take().ok_or(RegexFault::Backslash)?;
         match escaped {
@@ -113,7 +113,7 @@ impl Scan<'_> {
                 let end = self.left.find(r"\E");
                 self.left = end.map_or("", |end| &self.left[end + 2..]);
             }
-            // With a second digit it is a character by its octal number.
+            // A digit with another one after it is the octal number of a character.
             '1'..='9' if !self.left.starts_with(|c: char| c.is_ascii_digit()) => {
                 return Err(RegexFault::BackReference);
             }
@@ -131,8 +131,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Skips a class, whose bracket was taken. A `]` at its beginning is one of
-    /// its characters.
+    /// Skips a class, after its bracket. A `]` at the beginning of the class is
+    /// one of its characters.
     fn skip_class(&mut self) -> Scanned {
         self.left = self.left.strip_prefix('^').unwrap_or(self.left);
         self.left = self.left.strip_prefix(']').unwrap_or(self.left);

@@ -19,10 +19,10 @@ const DEFAULT_MAXIMUM: u64 = 8 << 20;
 
 const POLICIES: &str = "envoy.extensions.load_balancing_policies.";
 
-/// Reports sizes that the load balancer of a cluster cannot have. Of several
-/// policies the first is in use; without policies, the one that `lb_policy`
-/// names is, unless there are subsets.
-pub(super) fn check(walk: &mut Walk, cluster: &DynamicMessage) {
+/// Reports sizes that the load balancer of a cluster cannot have. Only the
+/// first of several policies is used; without policies, the one that
+/// `lb_policy` names, unless the cluster has subsets.
+pub(super) fn check_sizes(walk: &mut Walk, cluster: &DynamicMessage) {
     if let Some(policy) = inner(cluster, "load_balancing_policy") {
         return check_first_policy(walk, cluster, policy);
     }
@@ -39,11 +39,11 @@ pub(super) fn check(walk: &mut Walk, cluster: &DynamicMessage) {
     }
 }
 
-/// Reports sizes in the first of the policies of a cluster.
+/// Reports invalid sizes in the first policy of a cluster.
 fn check_first_policy(walk: &mut Walk, cluster: &DynamicMessage, policy: &DynamicMessage) {
-    let first = messages(policy, "policies").first().copied();
+    let first_policy = messages(policy, "policies").first().copied();
     let fields = ["typed_extension_config", "typed_config"];
-    let config = first.and_then(|first| inner_along(first, &fields));
+    let config = first_policy.and_then(|policy| inner_along(policy, &fields));
     if let Some(rejected) = config.and_then(find_policy_mistake) {
         let place = [
             Part::Field("load_balancing_policy"),
@@ -56,16 +56,17 @@ fn check_first_policy(walk: &mut Walk, cluster: &DynamicMessage, policy: &Dynami
     }
 }
 
-/// Finds the mistake in the configuration of a policy, which is an `Any`.
+/// Returns the mistake in the configuration of a policy, which is an `Any`.
+/// Returns `None` for other policies, and for one that cannot be decoded.
 fn find_policy_mistake(config: &DynamicMessage) -> Option<Rejected> {
     let (type_url, body) = any_parts(config)?;
-    let find = match full_name(&type_url).strip_prefix(POLICIES)? {
+    let find_mistake = match full_name(&type_url).strip_prefix(POLICIES)? {
         "ring_hash.v3.RingHash" => find_ring_mistake,
         "maglev.v3.Maglev" => find_table_mistake,
         _ => return None,
     };
     let policy = DynamicMessage::decode(descriptor::message(&type_url)?, body).ok()?;
-    find(&policy)
+    find_mistake(&policy)
 }
 
 fn find_ring_mistake(config: &DynamicMessage) -> Option<Rejected> {
@@ -79,8 +80,8 @@ fn find_table_mistake(config: &DynamicMessage) -> Option<Rejected> {
     (!is_prime(size)).then_some(Rejected::NotPrime { found: size })
 }
 
-/// Returns whether a number is prime. Those above the limit of a table, which
-/// the rules of its field reject, count as prime.
+/// Returns whether a number is prime. A number above the limit of a table
+/// counts as prime, since the rules of its field reject it.
 fn is_prime(number: u64) -> bool {
     const LARGEST_TABLE: u64 = 5_000_011;
     if number > LARGEST_TABLE {

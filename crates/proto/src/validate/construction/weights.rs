@@ -16,17 +16,18 @@ const MAX_SUM: u64 = u32::MAX as u64;
 /// rules of their own.
 const ROUTE_ACTION: &str = "envoy.config.route.v3.RouteAction";
 
-/// Reports clusters without a weight; and weights that sum to zero, or to more
+/// Reports clusters without a weight, and weights whose sum is zero or more
 /// than 32 bits.
-pub(super) fn check(walk: &mut Walk, weighted: &DynamicMessage) {
+pub(super) fn check_weights(walk: &mut Walk, weighted: &DynamicMessage) {
     if !walk.is_in_message(|name| name == ROUTE_ACTION) {
         return;
     }
     let clusters = messages(weighted, "clusters");
     if clusters.is_empty() {
-        // The rules of the field speak of that.
+        // The rules of the field report an empty list.
         return;
     }
+
     let mut sum = 0_u64;
     let mut is_complete = true;
     for (index, cluster) in clusters.iter().enumerate() {
@@ -54,12 +55,12 @@ pub(super) fn check(walk: &mut Walk, weighted: &DynamicMessage) {
 
 /// Returns whether the weights in encoded weighted clusters are in order.
 pub(super) fn is_plain(weighted: &[u8]) -> bool {
-    sum_of(weighted).is_some_and(|sum| (1..=MAX_SUM).contains(&sum))
+    sum_weights(weighted).is_some_and(|sum| (1..=MAX_SUM).contains(&sum))
 }
 
-/// Returns the sum of all weights; `None` if a cluster has none, or the bytes
-/// are no message.
-fn sum_of(weighted: &[u8]) -> Option<u64> {
+/// Returns the sum of all weights. Returns `None` if a cluster has no weight,
+/// or the bytes are not a message.
+fn sum_weights(weighted: &[u8]) -> Option<u64> {
     let mut sum = 0_u64;
     for cluster in encoded_values(weighted, CLUSTERS) {
         let weight = encoded_values(cluster?, WEIGHT).last()??;
