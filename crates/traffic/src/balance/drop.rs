@@ -25,15 +25,16 @@ impl DropOverloads {
         let overloads = message.policy.as_ref();
         let overloads = overloads.map_or(&[][..], |policy| &policy.drop_overloads);
         let place = Place::ROOT.field("policy");
-        let categories = crate::route::each("drop_overloads", overloads, &place, |drop, place| {
-            let Some(percentage) = &drop.drop_percentage else {
-                findings.add(&place.field("drop_percentage"), Problem::Missing);
-                return None;
-            };
-            let place = place.field("drop_percentage");
-            let fraction = Fraction::compile(percentage, &place, &mut findings);
-            Some((drop.category.as_str().into(), fraction))
-        });
+        let categories =
+            crate::route::compile_each("drop_overloads", overloads, &place, |drop, place| {
+                let Some(percentage) = &drop.drop_percentage else {
+                    findings.add(&place.field("drop_percentage"), Problem::Missing);
+                    return None;
+                };
+                let place = place.field("drop_percentage");
+                let fraction = Fraction::compile(percentage, &place, &mut findings);
+                Some((drop.category.as_str().into(), fraction))
+            });
         findings.finish(Self(categories.into_vec()))
     }
 

@@ -20,6 +20,7 @@ enum StripPort {
 }
 
 impl HostPolicy {
+    /// Reads which parts of a host the connection manager strips.
     pub(super) fn compile(message: &HttpConnectionManager) -> Self {
         let port = match message.strip_port_mode {
             Some(StripPortMode::StripAnyHostPort(true)) => StripPort::Any,
@@ -32,31 +33,33 @@ impl HostPolicy {
         }
     }
 
-    /// Returns the host of a request that came to a port.
+    /// Returns the host of a request that arrived at `listener_port`, without
+    /// the trailing dot and the port that the policy strips.
     #[must_use]
     pub fn apply(&self, host: &str, listener_port: u16) -> String {
         let mut host = host.to_owned();
         if self.strips_dot {
-            host = strip_dot(&host);
+            host = strip_trailing_dot(&host);
         }
-        let (start, port) = match host_port(&host) {
+        let (name_end, port) = match find_port(&host) {
             Some(parts) => parts,
             None => return host,
         };
-        let strips = match self.port {
+        let strips_port = match self.port {
             StripPort::None => false,
             StripPort::Matching => port == listener_port,
             StripPort::Any => true,
         };
-        match strips {
-            true => host[..start].to_owned(),
+        match strips_port {
+            true => host[..name_end].to_owned(),
             false => host,
         }
     }
 }
 
-/// Returns where the port begins, and the port, if it is a number.
-fn host_port(host: &str) -> Option<(usize, u16)> {
+/// Returns the position of the colon before the port, and the port. Returns
+/// `None` if the host has no numeric port.
+fn find_port(host: &str) -> Option<(usize, u16)> {
     let colon = host.rfind(':')?;
     // The colon of an IPv6 address is inside brackets.
     if host[colon..].contains(']') {
@@ -68,8 +71,8 @@ fn host_port(host: &str) -> Option<(usize, u16)> {
     Some((colon, port))
 }
 
-/// Takes off one dot at the end, or before the port.
-fn strip_dot(host: &str) -> String {
+/// Removes one dot at the end of the name, which may have a port after it.
+fn strip_trailing_dot(host: &str) -> String {
     let (name, port) = match host.rfind(':') {
         Some(colon) => host.split_at(colon),
         None => (host, ""),

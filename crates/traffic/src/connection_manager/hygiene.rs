@@ -48,8 +48,8 @@ const SINGLE: &[&str] = &[
     "x-request-id",
 ];
 
-/// Takes off what a request must not bring to the upstream. An upgrade that is
-/// allowed keeps what says so.
+/// Removes the headers of a request that must not reach the upstream. An
+/// allowed upgrade keeps the headers that request it.
 pub(super) fn clean_request(headers: &mut Headers, is_upgrade: bool) {
     merge_repeated(headers);
     if !is_upgrade {
@@ -57,32 +57,35 @@ pub(super) fn clean_request(headers: &mut Headers, is_upgrade: bool) {
         headers.remove("connection");
         headers.remove("upgrade");
     }
-    let of_connection: [&[u8]; 4] = [
+
+    let hop_headers: [&[u8]; 4] = [
         b"keep-alive",
         b"proxy-connection",
         b"http2-settings",
         b"x-forwarded-client-cert",
     ];
-    headers.retain(|line| !of_connection.contains(&line.name()));
+    headers.retain(|line| !hop_headers.contains(&line.name()));
+
     if headers.get("te") != Some(b"trailers") {
         headers.remove("te");
     }
+
     let is_url = |value: &[u8]| str::from_utf8(value).is_ok_and(is_absolute_url);
     if headers.get("referer").is_some_and(|value| !is_url(value)) {
         headers.remove("referer");
     }
 }
 
-/// Makes one line of several where the header has one value. Few requests have
-/// any header twice, so pairs are looked for first.
+/// Merges the lines of each repeated header that may have only one value. Few
+/// requests repeat a header, so pairs are searched first.
 fn merge_repeated(headers: &mut Headers) {
     let mut repeated: Vec<&str> = Vec::new();
     for (index, line) in headers.iter().enumerate() {
-        let mut others = headers.iter().skip(index + 1);
-        if others.any(|other| other.name() == line.name())
-            && let Ok(place) = SINGLE.binary_search_by(|name| name.as_bytes().cmp(line.name()))
+        let mut later_lines = headers.iter().skip(index + 1);
+        if later_lines.any(|later| later.name() == line.name())
+            && let Ok(position) = SINGLE.binary_search_by(|name| name.as_bytes().cmp(line.name()))
         {
-            repeated.push(SINGLE[place]);
+            repeated.push(SINGLE[position]);
         }
     }
     repeated.into_iter().for_each(|name| headers.merge(name));
@@ -95,7 +98,8 @@ pub(super) fn clean_response(headers: &mut Headers) {
     }
 }
 
-/// Removes the headers that `connection` names. `te` is judged on its own.
+/// Removes the headers that `connection` names, except `te`, which has its own
+/// rule.
 fn remove_nominated(headers: &mut Headers) {
     let Some(list) = headers.text("connection") else {
         return;
@@ -110,6 +114,7 @@ fn remove_nominated(headers: &mut Headers) {
     });
 }
 
+/// Returns whether a text is an absolute URL of HTTP with a host.
 fn is_absolute_url(text: &str) -> bool {
     let remainder = text
         .strip_prefix("http://")

@@ -29,12 +29,14 @@ enum ServerHeader {
 }
 
 impl Identity {
+    /// Compiles the rules about ids, `via` and `server`. Fields that are not
+    /// supported are findings.
     pub(super) fn compile(
         message: &HttpConnectionManager,
         place: &Place<'_>,
         findings: &mut Findings,
     ) -> Self {
-        let adds_agent = message.add_user_agent.is_some_and(|adds| adds.value);
+        let adds_agent = message.add_user_agent.is_some_and(|flag| flag.value);
         let forwards = message.forward_client_cert_details();
         let unsupported = [
             ("add_user_agent", adds_agent),
@@ -52,9 +54,11 @@ impl Identity {
                 message.request_id_extension.is_some(),
             ),
         ];
+
         for (field, is_set) in unsupported {
             findings.unsupported(&place.field(field), is_set);
         }
+
         let server_header = match message.server_header_transformation() {
             ServerHeaderTransformation::Overwrite => ServerHeader::Overwrite,
             ServerHeaderTransformation::AppendIfAbsent => ServerHeader::AppendIfAbsent,
@@ -66,10 +70,9 @@ impl Identity {
                 Problem::Other("is no value of a header".to_owned()),
             );
         }
+
         Self {
-            generates_id: message
-                .generate_request_id
-                .is_none_or(|generates| generates.value),
+            generates_id: message.generate_request_id.is_none_or(|flag| flag.value),
             keeps_external_id: message.preserve_external_request_id,
             returns_id: message.always_set_request_id_in_response,
             via: message.via.as_str().into(),
@@ -81,7 +84,9 @@ impl Identity {
         }
     }
 
-    /// Marks a request. An edge gives requests ids of its own.
+    /// Adds `via` and `x-request-id` to a request. At an edge, `fresh_id`
+    /// replaces an id that the client has sent, unless the policy keeps
+    /// external ids.
     pub(super) fn mark_request(&self, headers: &mut Headers, sender: Sender, fresh_id: &str) {
         if !self.via.is_empty() {
             headers.join("via", ", ", &self.via);
@@ -92,11 +97,13 @@ impl Identity {
         }
     }
 
-    /// Marks a response.
+    /// Adds `date`, `server`, `x-request-id` and `via` to a response, by the
+    /// policy and by the headers of its request.
     pub(super) fn mark_response(&self, headers: &mut Headers, request: &Headers, date: &str) {
         if !headers.has("date") {
             headers.append("date", date.to_owned());
         }
+
         let is_absent = !headers.has("server");
         match self.server_header {
             ServerHeader::Overwrite => headers.set("server", self.server.to_string()),
@@ -105,6 +112,7 @@ impl Identity {
             }
             ServerHeader::AppendIfAbsent | ServerHeader::PassThrough => {}
         }
+
         let is_traced = request.has("x-envoy-force-trace");
         let id = request
             .text("x-request-id")
@@ -112,6 +120,7 @@ impl Identity {
         if let Some(id) = id {
             headers.set("x-request-id", id.to_owned());
         }
+
         if !self.via.is_empty() {
             headers.join("via", ", ", &self.via);
         }

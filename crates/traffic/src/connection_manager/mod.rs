@@ -72,7 +72,10 @@ impl Connection {
 }
 
 impl ConnectionManager {
-    /// Compiles the rules. What cannot be compiled is a finding.
+    /// Compiles the rules of a connection manager.
+    ///
+    /// # Errors
+    /// A field cannot be compiled. Each is a finding.
     pub fn compile(message: &Message) -> Result<Self, Findings> {
         let mut findings = Findings::default();
         let place = Place::ROOT;
@@ -81,11 +84,15 @@ impl ConnectionManager {
         let routes = match &message.route_specifier {
             Some(RouteSpecifier::RouteConfig(routes)) => RouteTable::compile(routes)
                 .map(Routes::Table)
-                .map_err(|inner| findings.extend(&place.field("route_config"), inner))
+                .map_err(|route_findings| {
+                    findings.extend(&place.field("route_config"), route_findings)
+                })
                 .ok(),
             Some(RouteSpecifier::ScopedRoutes(scoped)) => ScopedRoutes::compile(scoped)
                 .map(Routes::Scoped)
-                .map_err(|inner| findings.extend(&place.field("scoped_routes"), inner))
+                .map_err(|route_findings| {
+                    findings.extend(&place.field("scoped_routes"), route_findings)
+                })
                 .ok(),
             Some(RouteSpecifier::Rds(rds)) => Some(Routes::Named(rds.route_config_name.clone())),
             None => {
@@ -93,10 +100,12 @@ impl ConnectionManager {
                 None
             }
         };
+
         let upgrades = message.upgrade_configs.iter().map(|upgrade| {
             let is_enabled = upgrade.enabled.is_none_or(|enabled| enabled.value);
             (upgrade.upgrade_type.to_ascii_lowercase().into(), is_enabled)
         });
+
         let manager = routes.map(|routes| Self {
             host: HostPolicy::compile(message),
             path: PathPolicy::compile(message),
@@ -105,6 +114,7 @@ impl ConnectionManager {
             routes,
             upgrades: upgrades.collect(),
         });
+
         match manager {
             Some(manager) => findings.finish(manager),
             None => Err(findings),
@@ -129,10 +139,10 @@ impl ConnectionManager {
         &self.routes
     }
 
-    /// Judges the sender of a request, and changes the headers accordingly:
-    /// those of the connection are taken off, and those that only clients
-    /// inside the mesh may send. `x-forwarded-proto` afterwards is the scheme
-    /// of the request. `fresh_id` is the id of a request that has none.
+    /// Judges the sender of a request, and changes the headers accordingly.
+    /// Removes the headers of the connection, and those that only clients
+    /// inside the mesh may send. Afterwards `x-forwarded-proto` is the scheme
+    /// of the request. `fresh_id` is for a request without an id.
     pub fn prepare_request(
         &self,
         headers: &mut Headers,
@@ -167,12 +177,12 @@ impl ConnectionManager {
 }
 
 /// Returns whether a request wants another protocol on its connection. An
-/// upgrade to HTTP/2 is ignored.
+/// upgrade to HTTP/2 does not count.
 fn is_upgrade(headers: &Headers) -> bool {
     let connection = headers.text("connection").unwrap_or_default();
-    let mut words = connection.split(',').map(str::trim);
+    let mut options = connection.split(',').map(str::trim);
     let upgrade = headers.text("upgrade").unwrap_or_default();
-    words.any(|word| word.eq_ignore_ascii_case("upgrade"))
+    options.any(|word| word.eq_ignore_ascii_case("upgrade"))
         && !upgrade.is_empty()
         && !upgrade.eq_ignore_ascii_case("h2c")
 }

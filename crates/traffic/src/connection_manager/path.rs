@@ -40,10 +40,11 @@ pub enum NormalisedPath<'p> {
 }
 
 impl PathPolicy {
+    /// Reads how the connection manager normalises paths.
     pub(super) fn compile(message: &HttpConnectionManager) -> Self {
         let action = message.path_with_escaped_slashes_action();
         Self {
-            normalises: message.normalize_path.is_some_and(|is_on| is_on.value),
+            normalises: message.normalize_path.is_some_and(|flag| flag.value),
             merges_slashes: message.merge_slashes,
             escaped_slashes: match action {
                 Action::ImplementationSpecificDefault | Action::KeepUnchanged => {
@@ -56,14 +57,16 @@ impl PathPolicy {
         }
     }
 
-    /// Normalises a path with its query.
+    /// Normalises a path and keeps its query. The result says whether to refuse
+    /// the request, to redirect it, or to use the path.
     #[must_use]
     pub fn apply<'p>(&self, path: &'p str) -> NormalisedPath<'p> {
         if path.contains('#') {
             return NormalisedPath::Refused;
         }
         let (plain_path, query) = split_query(path);
-        let mut new = Cow::Borrowed(plain_path);
+        let mut new_path = Cow::Borrowed(plain_path);
+
         let mut is_redirect = false;
         if self.escaped_slashes != EscapedSlashes::Keep
             && let Some(unescaped) = unescape_slashes(plain_path)
@@ -72,35 +75,38 @@ impl PathPolicy {
                 return NormalisedPath::Refused;
             }
             is_redirect = self.escaped_slashes == EscapedSlashes::Redirect;
-            new = Cow::Owned(unescaped);
+            new_path = Cow::Owned(unescaped);
         }
+
         if self.normalises {
-            match canonical(&new) {
-                Some(canonical) if canonical != *new => new = Cow::Owned(canonical),
+            match canonicalise(&new_path) {
+                Some(canonical) if canonical != *new_path => new_path = Cow::Owned(canonical),
                 Some(_) => {}
                 None => return NormalisedPath::Refused,
             }
         }
-        if self.merges_slashes && new.contains("//") {
-            new = Cow::Owned(merge_slashes(&new));
+        if self.merges_slashes && new_path.contains("//") {
+            new_path = Cow::Owned(merge_slashes(&new_path));
         }
-        match new {
+
+        match new_path {
             Cow::Borrowed(_) => NormalisedPath::Path(Cow::Borrowed(path)),
-            Cow::Owned(mut new) => {
+            Cow::Owned(mut changed_path) => {
                 if let Some(query) = query {
-                    new.push('?');
-                    new.push_str(query);
+                    changed_path.push('?');
+                    changed_path.push_str(query);
                 }
                 match is_redirect {
-                    true => NormalisedPath::Redirect(new),
-                    false => NormalisedPath::Path(Cow::Owned(new)),
+                    true => NormalisedPath::Redirect(changed_path),
+                    false => NormalisedPath::Path(Cow::Owned(changed_path)),
                 }
             }
         }
     }
 }
 
-/// Decodes escaped slashes; `None` if there is none.
+/// Decodes escaped slashes and backslashes. Returns `None` if the path has
+/// none.
 fn unescape_slashes(path: &str) -> Option<String> {
     let mut unescaped = String::with_capacity(path.len());
     let mut remainder = path;
@@ -118,9 +124,10 @@ fn unescape_slashes(path: &str) -> Option<String> {
     (unescaped.len() != path.len()).then_some(unescaped)
 }
 
-/// Resolves dot segments, decodes escapes of unreserved characters, and writes
-/// a backslash as a slash. `None` if the path has an escaped NUL.
-fn canonical(path: &str) -> Option<String> {
+/// Resolves dot segments, decodes escapes of unreserved characters, and
+/// replaces backslashes by slashes. Returns `None` if the path has an escaped
+/// NUL.
+fn canonicalise(path: &str) -> Option<String> {
     let mut segments: Vec<String> = Vec::new();
     let mut is_directory = false;
     let parts: Vec<&str> = path.split(['/', '\\']).skip(1).collect();
@@ -138,17 +145,20 @@ fn canonical(path: &str) -> Option<String> {
     if is_directory {
         segments.push(String::new());
     }
-    let mut path = String::with_capacity(path.len());
+
+    let mut canonical = String::with_capacity(path.len());
     for segment in &segments {
-        path.push('/');
-        path.push_str(segment);
+        canonical.push('/');
+        canonical.push_str(segment);
     }
-    match path.is_empty() {
+    match canonical.is_empty() {
         true => Some("/".to_owned()),
-        false => Some(path),
+        false => Some(canonical),
     }
 }
 
+/// Decodes the escapes of unreserved characters in a segment, and escapes
+/// characters that no URL may have. Returns `None` for an escaped NUL.
 fn unescape_segment(segment: &str) -> Option<String> {
     let mut unescaped = String::with_capacity(segment.len());
     let mut remainder = segment;
@@ -175,7 +185,7 @@ fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// Writes a text in which characters that no URL may have are escaped.
+/// Appends a text, and escapes the characters that no URL may have.
 fn push_escaped(text: &str, output: &mut String) {
     for byte in text.bytes() {
         match byte {

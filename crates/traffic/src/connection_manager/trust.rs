@@ -61,25 +61,36 @@ pub struct Sender {
 }
 
 impl Trust {
+    /// Compiles the rules about senders: whose `x-forwarded-for` to trust, and
+    /// which addresses are internal.
     pub(super) fn compile(
         message: &HttpConnectionManager,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Self {
-        let detection = !message.original_ip_detection_extensions.is_empty();
-        findings.unsupported(&at.field("original_ip_detection_extensions"), detection);
-        let internal = message.internal_address_config.as_ref();
-        let ranges = internal.map_or(&[][..], |config| &config.cidr_ranges);
-        let place = at.field("internal_address_config");
-        let internal = crate::route::each("cidr_ranges", ranges, &place, |range, at| {
-            let range = Range::compile(range);
-            if range.is_none() {
-                findings.add(at, Problem::Other("is no range of addresses".to_owned()));
-            }
-            range
-        });
+        let detects_address = !message.original_ip_detection_extensions.is_empty();
+        findings.unsupported(
+            &place.field("original_ip_detection_extensions"),
+            detects_address,
+        );
+        let internal_config = message.internal_address_config.as_ref();
+        let range_messages = internal_config.map_or(&[][..], |config| &config.cidr_ranges);
+        let config_place = place.field("internal_address_config");
+        let internal = crate::route::compile_each(
+            "cidr_ranges",
+            range_messages,
+            &config_place,
+            |range, place| {
+                let range = Range::compile(range);
+                if range.is_none() {
+                    findings.add(place, Problem::Other("is no range of addresses".to_owned()));
+                }
+                range
+            },
+        );
+
         Self {
-            uses_remote_address: message.use_remote_address.is_some_and(|uses| uses.value),
+            uses_remote_address: message.use_remote_address.is_some_and(|flag| flag.value),
             trusted_hops: message.xff_num_trusted_hops as usize,
             skips_xff: message.skip_xff_append,
             appends_port: message.append_x_forwarded_port,
@@ -88,17 +99,19 @@ impl Trust {
         }
     }
 
-    /// Judges the sender, and changes the headers that say who it is.
+    /// Judges the sender, and changes the headers that say who it is. With
+    /// `use_remote_address`, the sender is the peer of the connection, which is
+    /// appended to `x-forwarded-for`; otherwise the header names the sender.
     pub(super) fn apply(&self, headers: &mut Headers, connection: &Connection) -> Sender {
         let is_single;
-        let found;
+        let sender_address;
         if self.uses_remote_address {
             is_single = !headers.has("x-forwarded-for");
-            found = match self.trusted_hops {
+            sender_address = match self.trusted_hops {
                 0 => Some(connection.peer),
                 hops => {
-                    let last = last_address(headers, hops - 1).map(|(address, _)| address);
-                    Some(last.unwrap_or(connection.peer))
+                    let hop_address = last_address(headers, hops - 1).map(|(address, _)| address);
+                    Some(hop_address.unwrap_or(connection.peer))
                 }
             };
             self.append_address(headers, connection);
@@ -109,19 +122,21 @@ impl Trust {
                 headers.set("x-forwarded-port", connection.listener_port.to_string());
             }
         } else {
-            let last = last_address(headers, self.trusted_hops);
-            is_single = last.is_some_and(|(_, is_single)| is_single);
-            found = last.map(|(address, _)| address);
+            let last_entry = last_address(headers, self.trusted_hops);
+            is_single = last_entry.is_some_and(|(_, is_single)| is_single);
+            sender_address = last_entry.map(|(address, _)| address);
         }
+
         if let Some(scheme) = &self.scheme {
             headers.set("x-forwarded-proto", scheme.to_string());
         } else if !headers.has("x-forwarded-proto") {
             headers.append("x-forwarded-proto", connection.scheme());
         }
-        let in_mesh = found.is_some_and(|address| self.is_internal(address));
-        let is_internal = is_single && in_mesh;
+
+        let is_internal_address = sender_address.is_some_and(|address| self.is_internal(address));
+        let is_internal = is_single && is_internal_address;
         let sender = Sender {
-            address: found.unwrap_or(connection.peer),
+            address: sender_address.unwrap_or(connection.peer),
             is_internal,
             is_edge: self.uses_remote_address && !is_internal,
         };
@@ -129,11 +144,13 @@ impl Trust {
         sender
     }
 
+    /// Appends the peer's address to `x-forwarded-for`, unless the policy
+    /// forbids it.
     fn append_address(&self, headers: &mut Headers, connection: &Connection) {
         if self.skips_xff {
             return;
         }
-        // A loopback address would tell the next hop nothing.
+        // A loopback address has no meaning for the next hop.
         let address = match connection.peer.is_loopback() {
             true => connection.node_address,
             false => connection.peer,
@@ -154,7 +171,8 @@ fn scheme_of(message: &HttpConnectionManager) -> Option<Box<str>> {
     }
 }
 
-/// Marks a request from inside; takes from others what only those may say.
+/// Marks a request from an internal sender. Removes the headers that only
+/// internal senders may set from other requests.
 fn sanitise(headers: &mut Headers, sender: Sender) {
     if sender.is_internal {
         headers.set("x-envoy-internal", "true");

@@ -100,25 +100,33 @@ impl Headers {
         });
     }
 
-    /// Gives a header one value. The first line of the name keeps its place and
-    /// others go; without one, a line is added.
+    /// Sets a header to one value. The first line of the name keeps its
+    /// position, and further lines are removed. Without such a line, one is
+    /// appended.
     pub fn set(&mut self, name: &str, value: impl Into<Bytes>) {
         let value = value.into();
-        let Some(first) = self.lines.iter().position(|l| l.name == name.as_bytes()) else {
+        let Some(position) = self
+            .lines
+            .iter()
+            .position(|line| line.name == name.as_bytes())
+        else {
             return self.append(name.to_owned(), value);
         };
-        self.lines[first].value = trim(value);
+        self.lines[position].value = trim(value);
         let mut index = 0;
         self.lines.retain(|line| {
             index += 1;
-            index <= first + 1 || line.name != name.as_bytes()
+            index <= position + 1 || line.name != name.as_bytes()
         });
     }
 
-    /// Appends a text to the first line of a name, behind a separator; without
-    /// such a line, one is added.
+    /// Appends a text to the first line of a name, after a separator. Without
+    /// such a line, one is appended.
     pub fn join(&mut self, name: &str, separator: &str, value: &str) {
-        let line = self.lines.iter_mut().find(|l| l.name == name.as_bytes());
+        let line = self
+            .lines
+            .iter_mut()
+            .find(|line| line.name == name.as_bytes());
         match line {
             Some(line) if !line.value.is_empty() => {
                 let line_value = [&*line.value, separator.as_bytes(), value.as_bytes()].concat();
@@ -148,19 +156,20 @@ impl Headers {
         self.lines.retain(test);
     }
 
-    /// Makes one line of all lines of a name, their values joined by a comma.
-    /// Envoy does so for headers that have one value by definition.
+    /// Merges all lines of a name into one, with commas between the values.
+    /// Envoy does so for headers that have one value by definition. Does
+    /// nothing if there are not several lines.
     pub fn merge(&mut self, name: &str) {
         let mut values = self.all(name);
         let (Some(first), Some(second)) = (values.next(), values.next()) else {
             return;
         };
-        let mut merged = [first, b",", second].concat();
+        let mut merged_value = [first, b",", second].concat();
         for value in values {
-            merged.push(b',');
-            merged.extend_from_slice(value);
+            merged_value.push(b',');
+            merged_value.extend_from_slice(value);
         }
-        self.set(name, merged);
+        self.set(name, merged_value);
     }
 }
 
@@ -181,14 +190,15 @@ fn lower(name: Bytes) -> Bytes {
     }
 }
 
+/// Returns a value without the spaces and tabs at its ends.
 fn trim(value: Bytes) -> Bytes {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
     let start = value.iter().take_while(|byte| is_space(byte)).count();
-    let end = value[start..]
+    let trailing = value[start..]
         .iter()
         .rev()
         .take_while(|byte| is_space(byte));
-    let end = value.len() - end.count();
+    let end = value.len() - trailing.count();
     match start == 0 && end == value.len() {
         true => value,
         false => value.slice(start..end),

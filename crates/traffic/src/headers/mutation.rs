@@ -35,25 +35,26 @@ enum Action {
 
 impl Mutations {
     /// Compiles the fields `{kind}_headers_to_add` and
-    /// `{kind}_headers_to_remove`.
+    /// `{kind}_headers_to_remove`, whose names are given.
     pub(crate) fn compile(
-        added: &[HeaderValueOption],
-        removed: &[String],
+        additions: &[HeaderValueOption],
+        removals: &[String],
         [add_field, remove_field]: [&str; 2],
         place: &Place<'_>,
         findings: &mut Findings,
     ) -> Self {
-        let added = crate::route::each(add_field, added, place, |option, place| {
+        let added = crate::route::compile_each(add_field, additions, place, |option, place| {
             Addition::compile(option, place, findings)
         });
-        for (index, name) in removed.iter().enumerate() {
+
+        for (index, name) in removals.iter().enumerate() {
             if is_fixed(name) {
                 let problem = Problem::Other(format!("{name:?} may not be removed"));
                 findings.add(&place.item(remove_field, index), problem);
             }
         }
         Self {
-            removed: removed
+            removed: removals
                 .iter()
                 .map(|name| name.to_ascii_lowercase().into())
                 .collect(),
@@ -61,16 +62,19 @@ impl Mutations {
         }
     }
 
-    /// Applies the mutations. Headers are removed first; overwritten headers
-    /// come before added ones. Formats see the headers without those removed.
+    /// Applies the mutations. Removes headers first, then overwrites, then
+    /// appends. Formats see the headers after the removals.
     fn apply(&self, headers: &mut Headers, side: Side, context: &FormatContext<'_>) {
         self.removed.iter().for_each(|name| headers.remove(name));
-        let context = side.seen(headers, context);
-        let added = self.added.iter();
-        let values = added.map(|addition| addition.value.write(&context, ""));
+        let current_context = side.context_with(headers, context);
+        let values = self
+            .added
+            .iter()
+            .map(|addition| addition.value.write(&current_context, ""));
         let values: Vec<Vec<u8>> = values.collect();
-        let mut overwritten = Vec::new();
-        let mut appended = Vec::new();
+
+        let mut overwriting_lines = Vec::new();
+        let mut appended_lines = Vec::new();
         for (addition, value) in self.added.iter().zip(values) {
             if value.is_empty() && !addition.keeps_empty {
                 continue;
@@ -78,18 +82,19 @@ impl Mutations {
             let line = (addition.name.to_string(), value);
             let exists = headers.has(&addition.name);
             match addition.action {
-                Action::Append => appended.push(line),
-                Action::AddIfAbsent if !exists => appended.push(line),
-                Action::OverwriteOrAdd => overwritten.push(line),
-                Action::OverwriteIfExists if exists => overwritten.push(line),
+                Action::Append => appended_lines.push(line),
+                Action::AddIfAbsent if !exists => appended_lines.push(line),
+                Action::OverwriteOrAdd => overwriting_lines.push(line),
+                Action::OverwriteIfExists if exists => overwriting_lines.push(line),
                 Action::AddIfAbsent | Action::OverwriteIfExists => {}
             }
         }
-        for (name, value) in overwritten {
+
+        for (name, value) in overwriting_lines {
             headers.remove(&name);
             headers.append(name, value);
         }
-        for (name, value) in appended {
+        for (name, value) in appended_lines {
             headers.append(name, value);
         }
     }
@@ -103,23 +108,27 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// What formats see: the headers as they are by now.
-    fn seen<'h>(self, headers: &'h Headers, context: &FormatContext<'h>) -> FormatContext<'h> {
-        let mut visible = *context;
+    /// Returns the context for formats, with the present headers of this side.
+    fn context_with<'h>(
+        self,
+        headers: &'h Headers,
+        context: &FormatContext<'h>,
+    ) -> FormatContext<'h> {
+        let mut current = *context;
         match self {
             Self::Request => {
-                visible.request = visible
+                current.request = current
                     .request
                     .map(|request| Request { headers, ..request });
             }
-            Self::Response => visible.response = Some(headers),
+            Self::Response => current.response = Some(headers),
         }
-        visible
+        current
     }
 }
 
 /// Applies several mutations of a request or a response, in order. Each sees
-/// what those before it made.
+/// the headers that those before it made.
 pub(crate) fn apply_all<'m>(
     mutations: impl IntoIterator<Item = &'m Mutations>,
     headers: &mut Headers,
@@ -132,6 +141,8 @@ pub(crate) fn apply_all<'m>(
 }
 
 impl Addition {
+    /// Compiles an added header. Returns `None` if it has no header, may not be
+    /// added, or has an invalid format.
     #[expect(deprecated, reason = "Envoy still reads `append`")]
     fn compile(
         message: &HeaderValueOption,
@@ -147,6 +158,7 @@ impl Addition {
             findings.add(&place.field("header"), problem);
             return None;
         }
+
         let action = match (message.append, message.append_action()) {
             (Some(append), _) if !append.value => Action::OverwriteOrAdd,
             (_, HeaderAppendAction::AppendIfExistsOrAdd) => Action::Append,
@@ -154,6 +166,7 @@ impl Addition {
             (_, HeaderAppendAction::OverwriteIfExistsOrAdd) => Action::OverwriteOrAdd,
             (_, HeaderAppendAction::OverwriteIfExists) => Action::OverwriteIfExists,
         };
+
         match Format::new(&header.value) {
             Ok(value) => Some(Self {
                 name: header.key.to_ascii_lowercase().into(),
@@ -162,8 +175,8 @@ impl Addition {
                 keeps_empty: message.keep_empty_value,
             }),
             Err(problem) => {
-                let header = place.field("header");
-                findings.add(&header.field("value"), Problem::Other(problem));
+                let header_place = place.field("header");
+                findings.add(&header_place.field("value"), Problem::Other(problem));
                 None
             }
         }

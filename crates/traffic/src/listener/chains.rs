@@ -99,7 +99,7 @@ fn wants(message: &FilterChainMatch, place: &Place<'_>, findings: &mut Findings)
     findings.unsupported(&place.field("address_suffix"), suffix);
     findings.unsupported(&place.field("suffix_len"), message.suffix_len.is_some());
     let mut ranges = |field, list: &[CidrRange]| {
-        let read = crate::route::each(field, list, place, |range, place| {
+        let read = crate::route::compile_each(field, list, place, |range, place| {
             let range = Range::compile(range).map(Want::Range);
             if range.is_none() {
                 findings.add(place, Problem::Other("is no range of addresses".to_owned()));
@@ -116,13 +116,13 @@ fn wants(message: &FilterChainMatch, place: &Place<'_>, findings: &mut Findings)
     let source = ranges("source_prefix_ranges", &message.source_prefix_ranges);
     let port = message.destination_port.as_ref();
     let port = port.map(|port| port_of(port.value, &place.field("destination_port"), findings));
-    let source_ports = crate::route::each(
+    let source_ports = crate::route::compile_each(
         "source_ports",
         &message.source_ports,
         place,
         |port, place| Some(port_of(*port, place, findings)),
     );
-    let names = crate::route::each(
+    let names = crate::route::compile_each(
         "server_names",
         &message.server_names,
         place,

@@ -11,7 +11,7 @@ use super::back_off::{BackOff, RateLimited, ResetFormat};
 use super::conditions::Conditions;
 use crate::balance::duration;
 use crate::findings::Findings;
-use crate::route::{HeaderMatcher, each};
+use crate::route::{HeaderMatcher, compile_each};
 
 const PREVIOUS_HOSTS: &str = "envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate";
 
@@ -59,14 +59,14 @@ impl RetryPolicy {
             &place.field("retry_priority"),
             message.retry_priority.is_some(),
         );
-        let response_headers = each(
+        let response_headers = compile_each(
             "retriable_headers",
             &message.retriable_headers,
             place,
             |m, place| HeaderMatcher::compile(m, place, findings),
         );
         let of_request = &message.retriable_request_headers;
-        let request_headers = each(
+        let request_headers = compile_each(
             "retriable_request_headers",
             of_request,
             place,

@@ -8,7 +8,7 @@ use trunkline_proto::envoy::envoy::config::route::v3::{
 };
 
 use super::cluster::Clusters;
-use super::criteria::each;
+use super::criteria::compile_each;
 use super::direct::DirectResponse;
 use super::hash_policy::HashPolicy;
 use super::mirror::MirrorPolicy;
@@ -66,6 +66,9 @@ pub enum Priority {
 }
 
 impl Forwarding {
+    /// Compiles the action of a route that forwards. Values that the action
+    /// does not have come from `inherited`. Returns `None` if a part that
+    /// routing needs cannot be compiled.
     pub(super) fn compile(
         message: &RouteAction,
         path: Option<&PathMatcher>,
@@ -73,35 +76,43 @@ impl Forwarding {
         place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
-        let early = message.early_data_policy.is_some();
-        findings.unsupported(&place.field("early_data_policy"), early);
-        let internal = message.internal_redirect_policy.is_some();
-        findings.unsupported(&place.field("internal_redirect_policy"), internal);
-        let typed_retry = message.retry_policy_typed_config.is_some();
-        findings.unsupported(&place.field("retry_policy_typed_config"), typed_retry);
+        let has_early_data = message.early_data_policy.is_some();
+        findings.unsupported(&place.field("early_data_policy"), has_early_data);
+        let has_internal_redirect = message.internal_redirect_policy.is_some();
+        findings.unsupported(
+            &place.field("internal_redirect_policy"),
+            has_internal_redirect,
+        );
+        let has_typed_retry = message.retry_policy_typed_config.is_some();
+        findings.unsupported(&place.field("retry_policy_typed_config"), has_typed_retry);
+
         let metadata = lb_metadata(message.metadata_match.as_ref());
         let mut clusters = Clusters::compile(message, place, findings);
         if let Some(clusters) = &mut clusters {
             clusters.inherit_metadata(&metadata);
         }
+
         let path = PathRewrite::compile(message, path, place, findings);
         let host = HostRewrite::compile(message, place, findings);
+
         let policies = &message.hash_policy;
-        let hash_policies = each("hash_policy", policies, place, |message, place| {
+        let hash_policies = compile_each("hash_policy", policies, place, |message, place| {
             HashPolicy::compile(message, place, findings)
         });
         let policies = &message.request_mirror_policies;
-        let mirrors = each(
+        let mirrors = compile_each(
             "request_mirror_policies",
             policies,
             place,
             |message, place| MirrorPolicy::compile(message, place, findings),
         );
+
         let code = message.cluster_not_found_response_code();
         let upgrades = message.upgrade_configs.iter().map(|upgrade| {
             let is_enabled = upgrade.enabled.is_none_or(|enabled| enabled.value);
             (upgrade.upgrade_type.to_ascii_lowercase().into(), is_enabled)
         });
+
         Some(Self {
             clusters: clusters?,
             path: path?,
@@ -149,8 +160,8 @@ impl Forwarding {
         &self.retry
     }
 
-    /// Whether an attempt that takes too long goes on beside the next one (45).
-    /// A client inside the mesh may say so itself.
+    /// Returns whether an attempt that times out continues beside the next one
+    /// (45). A client inside the mesh may say so itself.
     #[must_use]
     pub fn hedges(&self, request: &Request<'_>) -> bool {
         match request.headers.get("x-envoy-hedge-on-per-try-timeout") {
@@ -161,7 +172,7 @@ impl Forwarding {
     }
 
     /// Returns the timeouts of a request. `idle` and `stream` are those of the
-    /// connection manager.
+    /// connection manager, for a route without its own.
     #[must_use]
     pub fn timeouts(
         &self,

@@ -67,6 +67,8 @@ impl WeightedEntry {
         self.host_rewrite.as_deref()
     }
 
+    /// Compiles a weighted cluster. Returns `None` if it does not have exactly
+    /// one source of its name.
     fn compile(
         message: &ClusterWeight,
         place: &Place<'_>,
@@ -85,6 +87,7 @@ impl WeightedEntry {
                 return None;
             }
         };
+
         let host_rewrite = message.host_rewrite_specifier.as_ref();
         Some(Self {
             name,
@@ -99,6 +102,8 @@ impl WeightedEntry {
 }
 
 impl Clusters {
+    /// Compiles the cluster specifier of an action. Returns `None` if it is
+    /// missing or not supported.
     pub(super) fn compile(
         message: &RouteAction,
         place: &Place<'_>,
@@ -110,7 +115,7 @@ impl Clusters {
                 Some(Self::Header(name.to_ascii_lowercase().into()))
             }
             Some(ClusterSpecifier::WeightedClusters(weighted)) => {
-                weigh(weighted, &place.field("weighted_clusters"), findings)
+                compile_weighted(weighted, &place.field("weighted_clusters"), findings)
             }
             Some(ClusterSpecifier::ClusterSpecifierPlugin(_)) => {
                 findings.add(
@@ -131,8 +136,8 @@ impl Clusters {
         }
     }
 
-    /// Gives each weighted cluster the metadata of the route, but for keys of
-    /// its own.
+    /// Adds the metadata of the route to each weighted cluster, except keys
+    /// that the cluster has itself.
     pub(super) fn inherit_metadata(&mut self, route: &LbMetadata) {
         if let Self::Weighted { entries, .. } = self {
             for entry in entries {
@@ -143,9 +148,9 @@ impl Clusters {
         }
     }
 
-    /// Chooses the cluster of a request. `random` is the number that also
-    /// decided about runtime fractions: one number serves both, so they are
-    /// correlated, as in Envoy.
+    /// Chooses the cluster of a request. `random` is the number that has
+    /// decided about runtime fractions, so both decisions are correlated, as in
+    /// Envoy.
     pub(super) fn choose<'t>(
         &'t self,
         request: &Request<'t>,
@@ -168,7 +173,7 @@ impl Clusters {
             } => {
                 let number = match source {
                     RandomSource::Stream => None,
-                    RandomSource::Header(header) => number_in(request, header),
+                    RandomSource::Header(header) => header_number(request, header),
                     RandomSource::HashPolicy => hash(),
                 };
                 let entry = at_weight(entries, number.unwrap_or(random) % total);
@@ -196,9 +201,9 @@ fn name_in<'r>(request: &Request<'r>, header: &str) -> Option<&'r str> {
     str::from_utf8(name).ok().filter(|name| !name.is_empty())
 }
 
-/// Returns the number in a header, unless there are two lines or something
-/// else than a number.
-fn number_in(request: &Request<'_>, header: &str) -> Option<u64> {
+/// Returns the number in a header. Returns `None` if the header has several
+/// lines, or its value is not a number.
+fn header_number(request: &Request<'_>, header: &str) -> Option<u64> {
     let mut lines = request.headers.all(header);
     let line = lines.next()?;
     if lines.next().is_some() || !line.first().is_some_and(u8::is_ascii_digit) {
@@ -207,7 +212,9 @@ fn number_in(request: &Request<'_>, header: &str) -> Option<u64> {
     str::from_utf8(line).ok()?.parse().ok()
 }
 
-fn weigh(
+/// Compiles weighted clusters. Their total weight must be neither zero nor more
+/// than 32 bits.
+fn compile_weighted(
     message: &WeightedCluster,
     place: &Place<'_>,
     findings: &mut Findings,
@@ -215,15 +222,17 @@ fn weigh(
     let has_prefix = !message.runtime_key_prefix.is_empty();
     findings.unsupported(&place.field("runtime_key_prefix"), has_prefix);
     let clusters = &message.clusters;
-    let entries = super::criteria::each("clusters", clusters, place, |message, place| {
+    let entries = super::criteria::compile_each("clusters", clusters, place, |message, place| {
         WeightedEntry::compile(message, place, findings)
     });
+
     let total: u64 = entries.iter().map(|entry| entry.weight).sum();
     if total == 0 {
         findings.add(place, Problem::ZeroWeights);
     } else if total > u64::from(u32::MAX) {
         findings.add(place, Problem::LargeWeights(total));
     }
+
     let random = match &message.random_value_specifier {
         Some(RandomValueSpecifier::HeaderName(name)) if !name.is_empty() => {
             RandomSource::Header(name.to_ascii_lowercase().into())

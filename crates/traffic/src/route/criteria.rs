@@ -55,6 +55,8 @@ pub(super) struct Trial<'r> {
 }
 
 impl Criteria {
+    /// Compiles the match of a route. Returns `None` if its path cannot be
+    /// compiled.
     pub(super) fn compile(
         message: &RouteMatch,
         place: &Place<'_>,
@@ -67,20 +69,23 @@ impl Criteria {
             &place.field("filter_state"),
             !message.filter_state.is_empty(),
         );
+
         let fraction = message.runtime_fraction.as_ref().and_then(|fraction| {
             RuntimeFraction::compile(fraction, &place.field("runtime_fraction"), findings)
         });
+
         let path = PathMatcher::compile(message, place, findings);
-        let headers = each("headers", &message.headers, place, |message, place| {
+        let headers = compile_each("headers", &message.headers, place, |message, place| {
             HeaderMatcher::compile(message, place, findings)
         });
         let parameters = &message.query_parameters;
-        let query = each("query_parameters", parameters, place, |message, place| {
+        let query = compile_each("query_parameters", parameters, place, |message, place| {
             QueryMatcher::compile(message, place, findings)
         });
-        let cookies = each("cookies", &message.cookies, place, |message, place| {
+        let cookies = compile_each("cookies", &message.cookies, place, |message, place| {
             CookieMatcher::compile(message, place, findings)
         });
+
         Some(Self {
             fraction,
             path: path?,
@@ -91,8 +96,9 @@ impl Criteria {
         })
     }
 
-    /// Tests a request. The fraction comes first, as in Envoy: a request
-    /// outside it is not looked at.
+    /// Tests a request, and returns the first criterion that it does not meet.
+    /// The fraction comes first: as in Envoy, no other criterion is tested for
+    /// a request outside of it.
     pub(super) fn test(&self, trial: &Trial<'_>) -> Result<(), Mismatch<'_>> {
         if let Some(fraction) = &self.fraction
             && !fraction.includes(trial.runtime, trial.random)
@@ -102,15 +108,27 @@ impl Criteria {
         if !self.path.is_match(trial.request.method, trial.path) {
             return Err(Mismatch::Path);
         }
-        if let Some(failed) = self.headers.iter().find(|m| !m.is_match(&trial.request)) {
-            return Err(Mismatch::Header(failed.name()));
+        if let Some(matcher) = self
+            .headers
+            .iter()
+            .find(|matcher| !matcher.is_match(&trial.request))
+        {
+            return Err(Mismatch::Header(matcher.name()));
         }
-        if let Some(failed) = self.query.iter().find(|m| !m.is_match(trial.query)) {
-            return Err(Mismatch::QueryParameter(failed.name()));
+        if let Some(matcher) = self
+            .query
+            .iter()
+            .find(|matcher| !matcher.is_match(trial.query))
+        {
+            return Err(Mismatch::QueryParameter(matcher.name()));
         }
         let headers = trial.request.headers;
-        if let Some(failed) = self.cookies.iter().find(|m| !m.is_match(headers)) {
-            return Err(Mismatch::Cookie(failed.name()));
+        if let Some(matcher) = self
+            .cookies
+            .iter()
+            .find(|matcher| !matcher.is_match(headers))
+        {
+            return Err(Mismatch::Cookie(matcher.name()));
         }
         match self.is_grpc && !trial.request.is_grpc() {
             true => Err(Mismatch::Grpc),
@@ -119,8 +137,9 @@ impl Criteria {
     }
 }
 
-/// Compiles each message of a list that can be.
-pub(crate) fn each<M, T>(
+/// Compiles each message of a list, with its place. A message that cannot be
+/// compiled is left out.
+pub(crate) fn compile_each<M, T>(
     field: &str,
     messages: &[M],
     place: &Place<'_>,

@@ -17,6 +17,8 @@ pub struct DirectResponse {
 }
 
 impl DirectResponse {
+    /// Compiles a direct response. Returns `None` if the status is out of
+    /// range, or the body is not in the message.
     pub(super) fn compile(
         message: &DirectResponseAction,
         max_body: usize,
@@ -24,6 +26,7 @@ impl DirectResponse {
         findings: &mut Findings,
     ) -> Option<Self> {
         findings.unsupported(&place.field("body_format"), message.body_format.is_some());
+
         let status = u16::try_from(message.status).unwrap_or(0);
         if !(200..600).contains(&status) {
             findings.add(
@@ -35,6 +38,7 @@ impl DirectResponse {
             );
             return None;
         }
+
         let specifier = message
             .body
             .as_ref()
@@ -44,12 +48,13 @@ impl DirectResponse {
             Some(Specifier::InlineString(text)) => text.clone().into(),
             Some(Specifier::InlineBytes(bytes)) => bytes.clone().into(),
             Some(Specifier::Filename(_) | Specifier::EnvironmentVariable(_)) => {
-                // Files are put in place of their names before a message comes
-                // here (`trunkline_proto::data_sources`).
+                // `trunkline_proto::data_sources` has replaced the names of files
+                // that can be read by their contents.
                 findings.add(&place.field("body"), Problem::Unsupported);
                 return None;
             }
         };
+
         if body.len() > max_body {
             let problem = format!(
                 "has {} bytes, more than {max_body}; raise max_direct_response_body_size_bytes",

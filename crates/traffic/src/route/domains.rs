@@ -34,8 +34,8 @@ enum Domain<'d> {
 }
 
 impl<'d> Domain<'d> {
-    /// A `*` in front makes a suffix wildcard, also of a domain that ends in
-    /// one.
+    /// Parses a domain. A `*` in front makes it a suffix wildcard, even if the
+    /// domain ends in a `*` too.
     fn parse(domain: &'d str) -> Self {
         match (domain.strip_prefix('*'), domain.strip_suffix('*')) {
             (Some(""), _) => Self::Any,
@@ -47,8 +47,8 @@ impl<'d> Domain<'d> {
 }
 
 impl Domains {
-    /// Adds a domain in lower case. Returns `false` if another virtual host has
-    /// it.
+    /// Adds a domain in lower case. Returns `false` and changes nothing if
+    /// another virtual host has the domain.
     pub(super) fn add(&mut self, domain: &str, host: &Arc<VirtualHost>) -> bool {
         if self.holder(domain).is_some() {
             return false;
@@ -65,6 +65,7 @@ impl Domains {
         true
     }
 
+    /// Removes a domain. Does nothing if no virtual host has it.
     pub(super) fn remove(&mut self, domain: &str) {
         match Domain::parse(domain) {
             Domain::Any => self.any = None,
@@ -76,7 +77,7 @@ impl Domains {
         }
     }
 
-    /// Returns the virtual host that has a domain in its list.
+    /// Returns the virtual host that has exactly this domain in its list.
     pub(super) fn holder(&self, domain: &str) -> Option<&Arc<VirtualHost>> {
         match Domain::parse(domain) {
             Domain::Any => self.any.as_ref(),
@@ -86,8 +87,9 @@ impl Domains {
         }
     }
 
-    /// Finds the virtual host of a host, which may be in any case.
-    pub(super) fn find(&self, host: &str) -> Option<&Arc<VirtualHost>> {
+    /// Finds the virtual host for a host in any case: by an exact domain, else
+    /// by the longest suffix, the longest prefix, or `*`.
+    pub(super) fn find_host(&self, host: &str) -> Option<&Arc<VirtualHost>> {
         let has_only_any = self.exact.len() == 0
             && self.suffixes.lengths.is_empty()
             && self.prefixes.lengths.is_empty();
@@ -95,14 +97,18 @@ impl Domains {
             return self.any.as_ref();
         }
         let mut buffer = [0; 256];
-        let host = lower(host, &mut buffer);
+        let lower_host = to_lower(host, &mut buffer);
         self.exact
-            .get(&host)
+            .get(&lower_host)
             .or_else(|| {
-                self.suffixes
-                    .find(&host, |length| &host[host.len() - length..])
+                self.suffixes.find(&lower_host, |length| {
+                    &lower_host[lower_host.len() - length..]
+                })
             })
-            .or_else(|| self.prefixes.find(&host, |length| &host[..length]))
+            .or_else(|| {
+                self.prefixes
+                    .find(&lower_host, |length| &lower_host[..length])
+            })
             .or(self.any.as_ref())
     }
 }
@@ -116,6 +122,8 @@ impl Wildcards {
         }
     }
 
+    /// Removes the host of a wildcard, and its length if no other wildcard has
+    /// the same.
     fn remove(&mut self, text: &str) {
         if self.hosts.remove(text).is_none() {
             return;
@@ -141,8 +149,9 @@ impl Wildcards {
     }
 }
 
-/// Puts a host into lower case, without allocation unless it is very long.
-fn lower<'h>(host: &'h str, buffer: &'h mut [u8; 256]) -> Cow<'h, [u8]> {
+/// Converts a host to lower case, in `buffer` if it fits, so that only a long
+/// host needs an allocation.
+fn to_lower<'h>(host: &'h str, buffer: &'h mut [u8; 256]) -> Cow<'h, [u8]> {
     if !host.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Cow::Borrowed(host.as_bytes());
     }

@@ -26,6 +26,8 @@ pub enum FilterConfig {
 pub(super) struct FilterConfigs(HashMap<String, FilterConfig>);
 
 impl FilterConfigs {
+    /// Compiles the configurations by filter name. One that cannot be decoded
+    /// is a finding.
     pub(super) fn compile(
         map: &HashMap<String, Any>,
         place: &Place<'_>,
@@ -33,7 +35,7 @@ impl FilterConfigs {
     ) -> Self {
         let mut configs = HashMap::with_capacity(map.len());
         for (name, any) in map {
-            match unwrap(any) {
+            match unwrap_config(any) {
                 Ok(Some(config)) => {
                     configs.insert(name.clone(), config);
                 }
@@ -51,8 +53,10 @@ impl FilterConfigs {
     }
 }
 
-/// Takes a configuration out of the wrapper that can also disable its filter.
-fn unwrap(any: &Any) -> Result<Option<FilterConfig>, Problem> {
+/// Returns the configuration inside the wrapper that can disable its filter.
+/// Returns an unwrapped configuration unchanged, and `None` for an empty
+/// wrapper.
+fn unwrap_config(any: &Any) -> Result<Option<FilterConfig>, Problem> {
     if !any.type_url.ends_with(WRAPPER) {
         return Ok(Some(FilterConfig::Config(any.clone())));
     }

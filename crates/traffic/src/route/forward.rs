@@ -49,6 +49,8 @@ pub struct Forward<'t> {
 }
 
 impl Forwarding {
+    /// Decides how to forward a request: the cluster, the new path and host,
+    /// the hash and the mirrors.
     pub(super) fn forward<'t>(
         &'t self,
         matcher: &PathMatcher,
@@ -57,17 +59,21 @@ impl Forwarding {
     ) -> Forward<'t> {
         let hash = hash_policy::hash(&self.hash_policies, request, context.peer);
         let cluster = self.clusters.choose(request, context.random, || hash);
-        let of_cluster = cluster.entry.and_then(|entry| entry.host_rewrite());
+        let cluster_host = cluster.entry.and_then(|entry| entry.host_rewrite());
         let host = self.host.apply(&Request {
-            authority: of_cluster.unwrap_or(request.authority),
+            authority: cluster_host.unwrap_or(request.authority),
             ..*request
         });
-        let host = host.or(of_cluster.map(Cow::Borrowed));
-        let leaving = host.as_deref().unwrap_or(request.authority);
+        let host = host.or(cluster_host.map(Cow::Borrowed));
+
+        let forwarded_host = host.as_deref().unwrap_or(request.authority);
         let mirrors = self.mirrors.iter();
         let mirrors = mirrors
-            .filter_map(|policy| policy.apply(request, leaving, context.runtime, context.random))
+            .filter_map(|policy| {
+                policy.apply(request, forwarded_host, context.runtime, context.random)
+            })
             .collect();
+
         let metadata = cluster
             .entry
             .map_or(&self.metadata, |entry| &entry.metadata);

@@ -37,16 +37,18 @@ enum Generated {
 }
 
 impl HashPolicy {
+    /// Compiles a hash policy. Returns `None` if its source is missing or not
+    /// supported.
     pub(super) fn compile(
         message: &Message,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         let source = match &message.policy_specifier {
             Some(PolicySpecifier::Header(header)) => {
-                let place = at.field("header");
+                let header_place = place.field("header");
                 let rewrite = header.regex_rewrite.as_ref().and_then(|rewrite| {
-                    Substitution::compile(rewrite, &place.field("regex_rewrite"), findings)
+                    Substitution::compile(rewrite, &header_place.field("regex_rewrite"), findings)
                 });
                 let name = header.header_name.to_ascii_lowercase();
                 Source::Header(name.into(), rewrite.map(Box::new))
@@ -60,7 +62,7 @@ impl HashPolicy {
             }
             Some(PolicySpecifier::ConnectionProperties(properties)) => {
                 if !properties.source_ip {
-                    findings.add(&at.field("connection_properties"), Problem::Missing);
+                    findings.add(&place.field("connection_properties"), Problem::Missing);
                 }
                 Source::Address
             }
@@ -68,11 +70,11 @@ impl HashPolicy {
                 Source::QueryParameter(parameter.name.as_str().into())
             }
             Some(PolicySpecifier::FilterState(_)) => {
-                findings.add(&at.field("filter_state"), Problem::Unsupported);
+                findings.add(&place.field("filter_state"), Problem::Unsupported);
                 return None;
             }
             None => {
-                findings.add(at, Problem::Missing);
+                findings.add(place, Problem::Missing);
                 return None;
             }
         };
@@ -82,6 +84,8 @@ impl HashPolicy {
         })
     }
 
+    /// Returns the hash of a request by this policy. Returns `None` if the
+    /// request does not have the hashed value.
     fn hash(&self, request: &Request<'_>, peer: Option<IpAddr>) -> Option<u64> {
         match &self.source {
             Source::Header(name, rewrite) => hash_header(request, name, rewrite.as_deref()),
@@ -94,8 +98,8 @@ impl HashPolicy {
         }
     }
 
-    /// Returns the name of a cookie that this request misses and that is to be
-    /// made for it.
+    /// Returns the name of the cookie that the proxy has to make for this
+    /// request, because the request does not have it.
     pub(crate) fn missing_cookie(&self, request: &Request<'_>) -> Option<&str> {
         match &self.source {
             Source::Cookie(name, Generated::Yes) if cookie(request.headers, name).is_none() => {
@@ -106,40 +110,46 @@ impl HashPolicy {
     }
 }
 
-/// Hashes a request by a list of policies. `None`: no policy applies, and the
-/// balancer takes a random number.
+/// Returns the hash of a request by a list of policies. Returns `None` if no
+/// policy applies; the balancer then takes a random number.
 pub(crate) fn hash(
     policies: &[HashPolicy],
     request: &Request<'_>,
     peer: Option<IpAddr>,
 ) -> Option<u64> {
-    let mut sum = None;
+    let mut combined = None;
     for policy in policies {
-        if let Some(new) = policy.hash(request, peer) {
-            sum = Some(combine(sum, new));
+        if let Some(policy_hash) = policy.hash(request, peer) {
+            combined = Some(combine(combined, policy_hash));
         }
-        if policy.is_terminal && sum.is_some() {
+        if policy.is_terminal && combined.is_some() {
             break;
         }
     }
-    sum
+    combined
 }
 
-/// Hashes all values of a header, sorted, each seeded with the one before.
+/// Returns the hash of all values of a header, which are sorted; each is hashed
+/// with the hash before it as the seed. Returns `None` if the request does not
+/// have the header.
 fn hash_header(request: &Request<'_>, name: &str, rewrite: Option<&Substitution>) -> Option<u64> {
-    let rewritten = |value: &[u8], seed| match (rewrite, str::from_utf8(value)) {
+    let hash_value = |value: &[u8], seed| match (rewrite, str::from_utf8(value)) {
         (Some(rewrite), Ok(text)) => xxh64_seeded(rewrite.apply(text).as_bytes(), seed),
         _ => xxh64_seeded(value, seed),
     };
     if let Some(value) = request.pseudo(name) {
-        return Some(rewritten(value.as_bytes(), 0));
+        return Some(hash_value(value.as_bytes(), 0));
     }
     let mut values = request.headers.all(name);
-    let first = values.next()?;
+    let first_value = values.next()?;
     if values.next().is_none() {
-        return Some(rewritten(first, 0));
+        return Some(hash_value(first_value, 0));
     }
-    let mut values: Vec<&[u8]> = request.headers.all(name).collect();
-    values.sort_unstable();
-    Some(values.iter().fold(0, |seed, value| rewritten(value, seed)))
+    let mut sorted_values: Vec<&[u8]> = request.headers.all(name).collect();
+    sorted_values.sort_unstable();
+    Some(
+        sorted_values
+            .iter()
+            .fold(0, |seed, value| hash_value(value, seed)),
+    )
 }

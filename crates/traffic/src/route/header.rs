@@ -41,6 +41,8 @@ enum ValueTest {
 }
 
 impl HeaderMatcher {
+    /// Compiles a header matcher. A matcher without a test matches a header
+    /// that is present. Returns `None` if its expression cannot be compiled.
     #[expect(deprecated, reason = "Envoy still reads the old forms")]
     pub(crate) fn compile(
         message: &Message,
@@ -82,10 +84,11 @@ impl HeaderMatcher {
         })
     }
 
-    fn presence(message: &Message, present: bool) -> Self {
-        let is_wanted = present != message.invert_match;
-        let test = match (message.treat_missing_header_as_empty, is_wanted) {
-            (true, is_wanted) => Test::Fixed(is_wanted),
+    /// Makes a matcher of the presence or absence of a header.
+    fn presence(message: &Message, is_present: bool) -> Self {
+        let expects_presence = is_present != message.invert_match;
+        let test = match (message.treat_missing_header_as_empty, expects_presence) {
+            (true, expects_presence) => Test::Fixed(expects_presence),
             (false, true) => Test::Present,
             (false, false) => Test::Absent,
         };
@@ -114,6 +117,7 @@ impl HeaderMatcher {
 }
 
 impl Test {
+    /// Tests the lines of a header. One line that matches is enough.
     fn is_match<'v>(&self, mut lines: impl Iterator<Item = &'v [u8]>) -> bool {
         match self {
             Self::Present => lines.next().is_some(),
@@ -124,20 +128,22 @@ impl Test {
                 is_inverted,
                 missing_is_empty,
             } => {
-                let first = match lines.next() {
-                    Some(first) => first,
+                let first_line = match lines.next() {
+                    Some(line) => line,
                     None if *missing_is_empty => b"",
-                    // A missing header matches nothing, inverted or not.
+                    // As in Envoy, a missing header does not match, even if inverted.
                     None => return false,
                 };
-                let is_found = value.is_match(first) || lines.any(|line| value.is_match(line));
-                is_found != *is_inverted
+                let has_match =
+                    value.is_match(first_line) || lines.any(|line| value.is_match(line));
+                has_match != *is_inverted
             }
         }
     }
 }
 
 impl ValueTest {
+    /// Tests one line: a text, or a whole number in a range.
     fn is_match(&self, line: &[u8]) -> bool {
         match self {
             Self::Text(text) => text.is_match(line),

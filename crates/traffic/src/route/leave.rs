@@ -16,13 +16,13 @@ pub struct Leaving {
 }
 
 impl<'t> RouteMatch<'t> {
-    /// Makes the request that leaves out of the one that was received: mutations
-    /// of headers come first, then the host, then the path. A weighted cluster's
-    /// host is there before all but its own mutations.
+    /// Makes the request to the upstream from the received one: first the
+    /// mutations of headers, then the host, then the path. All mutations but
+    /// those of the weighted cluster see the cluster's host.
     ///
-    /// `headers` are those of the received request, with what the proxy itself
-    /// adds, and become those that leave. `endpoint` is the host name of the
-    /// endpoint, for `auto_host_rewrite`.
+    /// `headers` are those of the received request, with the additions of the
+    /// proxy itself, and become those of the new request. `endpoint` is the
+    /// host name of the endpoint, for `auto_host_rewrite`.
     #[must_use]
     pub fn leave(
         &self,
@@ -33,15 +33,17 @@ impl<'t> RouteMatch<'t> {
         context: &FormatContext<'_>,
     ) -> Leaving {
         self.mutate_request(Some(forward), headers, context);
-        let of_cluster = forward.cluster.entry.and_then(|entry| entry.host_rewrite());
-        let authority = of_cluster.unwrap_or(request.authority);
-        let host = self.new_host(authority, request, headers, endpoint);
+
+        let cluster_host = forward.cluster.entry.and_then(|entry| entry.host_rewrite());
+        let authority = cluster_host.unwrap_or(request.authority);
+        let host = self.rewrite_host(authority, request, headers, endpoint);
         if host.is_some() {
             if forward.appends_forwarded_host && !authority.is_empty() {
                 headers.join("x-forwarded-host", ",", authority);
             }
             headers.set("x-envoy-original-host", authority.to_owned());
         }
+
         if forward.path.is_some() {
             headers.set("x-envoy-original-path", request.path.to_owned());
         }
@@ -54,9 +56,9 @@ impl<'t> RouteMatch<'t> {
         }
     }
 
-    /// Returns the host by the route, which may be in a header that mutations
-    /// have made.
-    fn new_host(
+    /// Returns the host by the rewrite of the route. The rewrite sees the
+    /// headers after the mutations. Returns `None` if the host stays.
+    fn rewrite_host(
         &self,
         authority: &str,
         request: &Request<'_>,
@@ -69,12 +71,12 @@ impl<'t> RouteMatch<'t> {
                 name.map(str::to_owned)
             }
             rewrite => {
-                let changed = Request {
+                let current_request = Request {
                     authority,
                     headers,
                     ..*request
                 };
-                rewrite.apply_to(&changed)
+                rewrite.apply_to(&current_request)
             }
         }
     }

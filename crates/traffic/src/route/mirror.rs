@@ -35,6 +35,8 @@ pub struct Mirror<'t> {
 }
 
 impl MirrorPolicy {
+    /// Compiles a mirror policy. Returns `None` if its fraction cannot be
+    /// compiled.
     pub(super) fn compile(
         message: &RequestMirrorPolicy,
         place: &Place<'_>,
@@ -56,8 +58,9 @@ impl MirrorPolicy {
         })
     }
 
-    /// Returns the copy that is made of a request, whose host is `host` when it
-    /// leaves.
+    /// Returns the copy to make of a request. `host` is the host that the
+    /// request has at the upstream. Returns `None` if the request is outside of
+    /// the fraction, or no cluster is named.
     pub(super) fn apply<'t>(
         &'t self,
         request: &Request<'t>,
@@ -65,8 +68,8 @@ impl MirrorPolicy {
         runtime: &Runtime,
         random: u64,
     ) -> Option<Mirror<'t>> {
-        let included = self.fraction.as_ref();
-        if included.is_some_and(|fraction| !fraction.includes(runtime, random)) {
+        let fraction = self.fraction.as_ref();
+        if fraction.is_some_and(|fraction| !fraction.includes(runtime, random)) {
             return None;
         }
         let cluster = match self.cluster_header.is_empty() {
@@ -76,7 +79,7 @@ impl MirrorPolicy {
         if cluster.is_empty() {
             return None;
         }
-        let host = match &self.host {
+        let mirror_host = match &self.host {
             MirrorHost::Kept => host.to_owned(),
             MirrorHost::Literal(literal) => literal.as_ref().to_owned(),
             MirrorHost::Suffixed => match split_port(host) {
@@ -84,6 +87,9 @@ impl MirrorPolicy {
                 None => format!("{host}-shadow"),
             },
         };
-        Some(Mirror { cluster, host })
+        Some(Mirror {
+            cluster,
+            host: mirror_host,
+        })
     }
 }

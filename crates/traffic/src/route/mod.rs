@@ -39,7 +39,7 @@ mod virtual_host;
 pub use action::{Action, Forwarding, Priority};
 pub use cluster::{ChosenCluster, WeightedEntry};
 pub use criteria::Mismatch;
-pub(crate) use criteria::each;
+pub(crate) use criteria::compile_each;
 pub use direct::DirectResponse;
 pub use filters::FilterConfig;
 pub use forward::{Context, Forward};

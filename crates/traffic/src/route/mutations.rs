@@ -38,6 +38,8 @@ macro_rules! fields {
 pub(super) use fields;
 
 impl BothMutations {
+    /// Compiles the mutations of requests and of responses at one place of the
+    /// configuration.
     pub(super) fn compile(fields: &Fields<'_>, place: &Place<'_>, findings: &mut Findings) -> Self {
         Self {
             request: Mutations::compile(
@@ -59,32 +61,34 @@ impl BothMutations {
 }
 
 impl<'t> RouteMatch<'t> {
-    /// Changes the headers of a request before it leaves. Formats see these
-    /// headers, whatever the request of the context has.
+    /// Changes the headers of a request before it is forwarded. Formats see
+    /// these headers, not those of the context's request.
     pub fn mutate_request(
         &self,
         forward: Option<&Forward<'t>>,
         headers: &mut Headers,
         context: &FormatContext<'_>,
     ) {
-        let [entry, others @ ..] = self.places(forward);
-        let entry = entry.map(|mutations| &mutations.request);
-        apply_all(entry, headers, Side::Request, context);
-        // The host of a weighted cluster is there from now on.
+        let [cluster_mutations, other_places @ ..] = self.places(forward);
+        let cluster_mutations = cluster_mutations.map(|mutations| &mutations.request);
+        apply_all(cluster_mutations, headers, Side::Request, context);
+
+        // The mutations of other places see the host of the weighted cluster.
         let host = forward.and_then(|forward| forward.cluster.entry?.host_rewrite());
         let mut context = *context;
         if let (Some(request), Some(authority)) = (&mut context.request, host) {
             request.authority = authority;
         }
-        let others = others
+
+        let other_mutations = other_places
             .into_iter()
             .flatten()
             .map(|mutations| &mutations.request);
-        apply_all(others, headers, Side::Request, &context);
+        apply_all(other_mutations, headers, Side::Request, &context);
     }
 
     /// Changes the headers of a response, or of a reply of the proxy itself.
-    /// Formats see these headers, whatever the response of the context has.
+    /// Formats see these headers, not those of the context's response.
     pub fn mutate_response(
         &self,
         forward: Option<&Forward<'t>>,
@@ -96,18 +100,18 @@ impl<'t> RouteMatch<'t> {
         apply_all(mutations, headers, Side::Response, context);
     }
 
-    /// The places that mutate headers, in order. The last one wins, which is
-    /// the least specific one unless the configuration says otherwise. A
-    /// weighted cluster is first in any case.
+    /// Returns the mutations of all places, in the order in which they apply.
+    /// The last one takes precedence: the least specific place, unless the
+    /// configuration reverses this. A weighted cluster is always first.
     fn places(&self, forward: Option<&Forward<'t>>) -> [Option<&'t BothMutations>; 4] {
         let entry = forward.and_then(|forward| forward.cluster.entry);
-        let entry = entry.map(|entry| &entry.mutations);
+        let cluster = entry.map(|entry| &entry.mutations);
         let route = Some(&self.route.mutations);
         let host = Some(&self.virtual_host.mutations);
-        let (table_places, specific_wins) = self.table_mutations();
+        let (table_mutations, specific_wins) = self.table_mutations();
         match specific_wins {
-            false => [entry, route, host, Some(table_places)],
-            true => [entry, Some(table_places), host, route],
+            false => [cluster, route, host, Some(table_mutations)],
+            true => [cluster, Some(table_mutations), host, route],
         }
     }
 }

@@ -29,12 +29,14 @@ pub(crate) enum PathMatcher {
 }
 
 impl PathMatcher {
+    /// Compiles the path specifier of a route match. Returns `None` if it is
+    /// missing or cannot be compiled.
     pub(super) fn compile(
         message: &RouteMatch,
         place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
-        let case = match message.case_sensitive.is_none_or(|case| case.value) {
+        let case = match message.case_sensitive.is_none_or(|flag| flag.value) {
             true => Case::Sensitive,
             false => Case::Ignored,
         };
@@ -43,7 +45,7 @@ impl PathMatcher {
             Some(PathSpecifier::Path(text)) => Some(Self::Exact(text.as_str().into(), case)),
             Some(PathSpecifier::PathSeparatedPrefix(text)) => {
                 let place = place.field("path_separated_prefix");
-                separated_prefix(text, case, &place, findings)
+                compile_separated_prefix(text, case, &place, findings)
             }
             Some(PathSpecifier::SafeRegex(regex)) => {
                 let regex = Regex::compile(regex, &place.field("safe_regex"), findings)?;
@@ -51,7 +53,7 @@ impl PathMatcher {
             }
             Some(PathSpecifier::ConnectMatcher(_)) => Some(Self::Connect),
             Some(PathSpecifier::PathMatchPolicy(policy)) => {
-                template(policy, &place.field("path_match_policy"), findings)
+                compile_template(policy, &place.field("path_match_policy"), findings)
             }
             None => {
                 findings.add(place, Problem::Missing);
@@ -60,7 +62,8 @@ impl PathMatcher {
         }
     }
 
-    /// Tests a path without query.
+    /// Returns whether a path without query matches. Only a matcher of CONNECT
+    /// looks at the method.
     pub(crate) fn is_match(&self, method: &str, path: &str) -> bool {
         let bytes = path.as_bytes();
         match self {
@@ -69,8 +72,8 @@ impl PathMatcher {
                 text.len() == bytes.len() && case.is_equal(bytes, text.as_bytes())
             }
             Self::SeparatedPrefix(prefix, case) => {
-                let next = bytes.get(prefix.len());
-                starts_with(bytes, prefix, *case) && next.is_none_or(|byte| *byte == b'/')
+                let next_byte = bytes.get(prefix.len());
+                starts_with(bytes, prefix, *case) && next_byte.is_none_or(|byte| *byte == b'/')
             }
             Self::Regex(regex) => regex.is_match(bytes),
             Self::Template(template) => template.is_match(path),
@@ -93,7 +96,9 @@ fn starts_with(path: &[u8], prefix: &str, case: Case) -> bool {
     start.is_some_and(|start| case.is_equal(start, prefix.as_bytes()))
 }
 
-fn separated_prefix(
+/// Compiles a prefix of whole segments. Returns `None` if it ends with a slash
+/// or contains a query or a fragment, as Envoy requires.
+fn compile_separated_prefix(
     text: &str,
     case: Case,
     place: &Place<'_>,
@@ -107,7 +112,9 @@ fn separated_prefix(
     Some(PathMatcher::SeparatedPrefix(text.into(), case))
 }
 
-fn template(
+/// Compiles a URI template. Returns `None` if the policy is another extension,
+/// or the template is invalid.
+fn compile_template(
     policy: &TypedExtensionConfig,
     place: &Place<'_>,
     findings: &mut Findings,

@@ -28,6 +28,8 @@ enum Test {
 }
 
 impl QueryMatcher {
+    /// Compiles a matcher of a query parameter. Without a test, the parameter
+    /// has to be present. Returns `None` if the test cannot be compiled.
     pub(super) fn compile(
         message: &QueryParameterMatcher,
         place: &Place<'_>,
@@ -52,6 +54,7 @@ impl QueryMatcher {
         &self.name
     }
 
+    /// Tests the parameter in a query. Only its first value counts.
     pub(crate) fn is_match(&self, query: Option<&str>) -> bool {
         let value = query.and_then(|query| parameter(query, &self.name));
         match &self.test {
@@ -79,6 +82,8 @@ pub(crate) struct CookieMatcher {
 }
 
 impl CookieMatcher {
+    /// Compiles a matcher of a cookie. Returns `None` if it has no text to
+    /// match, or one that cannot be compiled.
     pub(super) fn compile(
         message: &CookieMessage,
         place: &Place<'_>,
@@ -106,7 +111,7 @@ impl CookieMatcher {
     }
 }
 
-/// Returns the first cookie of a name in all lines.
+/// Returns the first cookie with a name, in all lines of the header.
 pub(crate) fn cookie<'h>(headers: &'h Headers, name: &str) -> Option<&'h [u8]> {
     let lines = headers.all("cookie");
     let mut pairs = lines.flat_map(|line| line.split(|byte| *byte == b';'));

@@ -33,7 +33,7 @@ enum PathChange {
 }
 
 impl Redirect {
-    /// A redirect to where the request came.
+    /// Returns a redirect to the URL of the request itself.
     pub(super) fn to_itself() -> Self {
         Self {
             status: 301,
@@ -45,6 +45,8 @@ impl Redirect {
         }
     }
 
+    /// Compiles a redirect. Returns `None` if the change of its path cannot be
+    /// compiled.
     pub(super) fn compile(
         message: &RedirectAction,
         place: &Place<'_>,
@@ -61,6 +63,7 @@ impl Redirect {
                 301
             }
         };
+
         let scheme = match &message.scheme_rewrite_specifier {
             Some(SchemeRewriteSpecifier::HttpsRedirect(true)) => Some("https".into()),
             Some(SchemeRewriteSpecifier::SchemeRedirect(scheme)) if !scheme.is_empty() => {
@@ -68,6 +71,7 @@ impl Redirect {
             }
             _ => None,
         };
+
         let port = u16::try_from(message.port_redirect).unwrap_or_else(|_| {
             let problem = "must be a port, at most 65535";
             findings.add(
@@ -76,6 +80,7 @@ impl Redirect {
             );
             0
         });
+
         Some(Self {
             status,
             scheme,
@@ -93,12 +98,13 @@ impl Redirect {
         self.status
     }
 
-    /// Returns the `location` of a request that a path was matched of.
+    /// Returns the `location` for a request. `path` is the matcher of its path,
+    /// for a rewrite of the prefix.
     pub(super) fn location(&self, request: &Request<'_>, path: Option<&PathMatcher>) -> String {
         let scheme = self.scheme.as_deref().unwrap_or(request.scheme);
         let host = match &self.host {
             Some(host) => host,
-            None => self.kept_host(request, scheme),
+            None => self.host_of_request(request, scheme),
         };
         let mut location = format!("{scheme}://{host}");
         if let Some(port) = self.port {
@@ -108,20 +114,22 @@ impl Redirect {
         location
     }
 
-    /// Returns the host of the request, without a port that another replaces or
-    /// that was the default one of a scheme that changes.
-    fn kept_host<'r>(&self, request: &Request<'r>, scheme: &str) -> &'r str {
+    /// Returns the host of the request. Leaves the port out if the redirect has
+    /// another one, or if it is the default one of a scheme that changes.
+    fn host_of_request<'r>(&self, request: &Request<'r>, scheme: &str) -> &'r str {
         let Some((host, port)) = split_port(request.authority) else {
             return request.authority;
         };
         let is_default = matches!((request.scheme, port), ("http", "80") | ("https", "443"));
-        let drops = self.port.is_some() || (scheme != request.scheme && is_default);
-        match drops {
+        let drops_port = self.port.is_some() || (scheme != request.scheme && is_default);
+        match drops_port {
             true => host,
             false => request.authority,
         }
     }
 
+    /// Appends the path of the location. The query of the request follows,
+    /// unless the new path has one or the redirect strips it.
     fn push_path(&self, request: &Request<'_>, path: Option<&PathMatcher>, output: &mut String) {
         let (plain_path, query) = split_query(request.path);
         let keeps_query = match &self.path {
@@ -129,17 +137,21 @@ impl Redirect {
                 output.push_str(plain_path);
                 true
             }
-            PathChange::Whole(new) => {
-                output.push_str(new);
-                !new.contains('?')
+            PathChange::Whole(new_path) => {
+                output.push_str(new_path);
+                !new_path.contains('?')
             }
-            PathChange::Prefix(new) => {
-                output.push_str(&replace_prefix(plain_path, path, new));
+            PathChange::Prefix(new_prefix) => {
+                output.push_str(&replace_prefix(plain_path, path, new_prefix));
                 true
             }
             PathChange::Regex(substitution) => {
-                let new = substitution.apply(plain_path);
-                output.push_str(if new.is_empty() { plain_path } else { &new });
+                let new_path = substitution.apply(plain_path);
+                output.push_str(if new_path.is_empty() {
+                    plain_path
+                } else {
+                    &new_path
+                });
                 true
             }
         };
@@ -151,6 +163,8 @@ impl Redirect {
 }
 
 impl PathChange {
+    /// Compiles the change of a path. Returns `None` if it is not supported or
+    /// its expression cannot be compiled.
     fn compile(
         message: &RedirectAction,
         place: &Place<'_>,
@@ -177,7 +191,8 @@ impl PathChange {
     }
 }
 
-/// Splits a host and its port; `[::1]` has none.
+/// Splits an authority into host and port. Returns `None` if it has no port, as
+/// for `[::1]`.
 pub(crate) fn split_port(authority: &str) -> Option<(&str, &str)> {
     match authority.starts_with('[') {
         true => {

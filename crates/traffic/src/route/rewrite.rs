@@ -28,6 +28,8 @@ pub(super) enum PathRewrite {
 }
 
 impl PathRewrite {
+    /// Compiles the rewrite of a path, of which only one may be set. Returns
+    /// `None` if there are several, or it cannot be compiled.
     pub(super) fn compile(
         message: &RouteAction,
         path: Option<&PathMatcher>,
@@ -36,18 +38,20 @@ impl PathRewrite {
     ) -> Option<Self> {
         let has_format = !message.path_rewrite.is_empty();
         findings.unsupported(&place.field("path_rewrite"), has_format);
+
         let has_prefix = !message.prefix_rewrite.is_empty();
         let rewrites = [
             has_prefix,
             message.regex_rewrite.is_some(),
             message.path_rewrite_policy.is_some(),
         ];
-        if rewrites.iter().filter(|is_given| **is_given).count() > 1 {
+        if rewrites.iter().filter(|is_set| **is_set).count() > 1 {
             let problem = "more than one of prefix_rewrite, regex_rewrite and \
                            path_rewrite_policy is set; keep one";
             findings.add(place, Problem::Other(problem.to_owned()));
             return None;
         }
+
         if has_prefix {
             return Some(Self::Prefix(message.prefix_rewrite.as_str().into()));
         }
@@ -57,30 +61,32 @@ impl PathRewrite {
             return Some(Self::Regex(Box::new(substitution)));
         }
         match &message.path_rewrite_policy {
-            Some(policy) => template(policy, path, &place.field("path_rewrite_policy"), findings),
+            Some(policy) => {
+                compile_template(policy, path, &place.field("path_rewrite_policy"), findings)
+            }
             None => Some(Self::None),
         }
     }
 
-    /// Returns the new path, with the query; `None` if the path stays as it is
-    /// and `x-envoy-original-path` is not added.
+    /// Returns the new path, with the query. Returns `None` if the path stays
+    /// unchanged, in which case `x-envoy-original-path` is not added.
     pub(super) fn apply(&self, path: &str, matcher: &PathMatcher) -> Option<String> {
         let (plain_path, query) = split_query(path);
-        let mut new = match self {
+        let mut new_path = match self {
             Self::None => return None,
             Self::Prefix(prefix) => replace_prefix(plain_path, Some(matcher), prefix),
             Self::Regex(substitution) => substitution.apply(plain_path).into_owned(),
             Self::Template(template) => template.apply(plain_path)?,
         };
-        // Envoy ignores a rewrite to nothing.
-        if new.is_empty() {
+        // Envoy ignores a rewrite to an empty path.
+        if new_path.is_empty() {
             return None;
         }
         if let Some(query) = query {
-            new.push('?');
-            new.push_str(query);
+            new_path.push('?');
+            new_path.push_str(query);
         }
-        Some(new)
+        Some(new_path)
     }
 }
 
@@ -91,7 +97,9 @@ pub(super) fn replace_prefix(path: &str, matcher: Option<&PathMatcher>, new: &st
     format!("{new}{}", path.get(length..).unwrap_or_default())
 }
 
-fn template(
+/// Compiles the rewrite of a URI template. Returns `None` if the match of the
+/// route has no template, or the rewrite is invalid.
+fn compile_template(
     policy: &TypedExtensionConfig,
     path: Option<&PathMatcher>,
     place: &Place<'_>,
@@ -133,6 +141,8 @@ pub(super) enum HostRewrite {
 }
 
 impl HostRewrite {
+    /// Compiles the rewrite of a host. Returns `None` if it is not supported or
+    /// its expression cannot be compiled.
     pub(super) fn compile(
         message: &RouteAction,
         place: &Place<'_>,
@@ -164,8 +174,8 @@ impl HostRewrite {
         self.apply(request).map(Cow::into_owned)
     }
 
-    /// Returns the new host. `None`: it stays. A path that the expression does
-    /// not match becomes the host as it is, as in Envoy.
+    /// Returns the new host. Returns `None` if the host stays. As in Envoy, a
+    /// path that the expression does not match becomes the host unchanged.
     pub(super) fn apply<'t>(&'t self, request: &Request<'t>) -> Option<Cow<'t, str>> {
         match self {
             Self::None | Self::Endpoint => None,

@@ -16,7 +16,7 @@ use trunkline_proto::envoy::envoy::extensions::filters::network::http_connection
     },
 };
 
-use super::criteria::each;
+use super::criteria::compile_each;
 use super::table::RouteTable;
 use crate::findings::Findings;
 use crate::headers::Headers;
@@ -48,25 +48,30 @@ enum Element {
 }
 
 impl ScopedRoutes {
-    /// Compiles scopes that are listed with their route configurations.
+    /// Compiles the scopes that the message lists with their route
+    /// configurations.
+    ///
+    /// # Errors
+    /// A scope or a fragment cannot be compiled, or the scopes come by SRDS.
     pub fn compile(message: &Message) -> Result<Self, Findings> {
         let mut findings = Findings::default();
-        let at = Place::ROOT;
+        let root = Place::ROOT;
         let fragments = message.scope_key_builder.as_ref();
         let fragments = fragments.map_or(&[][..], |builder| &builder.fragments);
-        let place = at.field("scope_key_builder");
-        let builders = each("fragments", fragments, &place, |message, at| {
-            Builder::compile(message, at, &mut findings)
+        let builder_place = root.field("scope_key_builder");
+        let builders = compile_each("fragments", fragments, &builder_place, |message, place| {
+            Builder::compile(message, place, &mut findings)
         });
+
         let mut tables = HashMap::new();
         match &message.config_specifier {
             Some(ConfigSpecifier::ScopedRouteConfigurationsList(list)) => {
-                let place = at.field("scoped_route_configurations_list");
+                let list_place = root.field("scoped_route_configurations_list");
                 for (index, scope) in list.scoped_route_configurations.iter().enumerate() {
-                    let at = place.item("scoped_route_configurations", index);
+                    let place = list_place.item("scoped_route_configurations", index);
                     let configuration = scope.route_configuration.as_ref();
                     let Some(table) = configuration.map(RouteTable::compile) else {
-                        findings.add(&at.field("route_configuration"), Problem::Missing);
+                        findings.add(&place.field("route_configuration"), Problem::Missing);
                         continue;
                     };
                     let fragments = scope.key.iter().flat_map(|key| &key.fragments);
@@ -78,29 +83,33 @@ impl ScopedRoutes {
                         Ok(table) => {
                             tables.insert(key.collect(), table);
                         }
-                        Err(inner) => findings.extend(&at.field("route_configuration"), inner),
+                        Err(table_findings) => {
+                            findings.extend(&place.field("route_configuration"), table_findings)
+                        }
                     }
                 }
             }
-            _ => findings.add(&at.field("scoped_rds"), Problem::Unsupported),
+            _ => findings.add(&root.field("scoped_rds"), Problem::Unsupported),
         }
         findings.finish(Self { builders, tables })
     }
 
-    /// Returns the table of a request; none if a fragment is missing, or if no
-    /// scope has the key.
+    /// Finds the route table of a request. Returns `None` if a fragment of the
+    /// key is missing, or no scope has the key.
     #[must_use]
     pub fn find(&self, headers: &Headers) -> Option<&RouteTable> {
         let fragments = self
             .builders
             .iter()
-            .map(|builder| builder.fragment(headers));
+            .map(|builder| builder.read_fragment(headers));
         let key: Vec<String> = fragments.collect::<Option<_>>()?;
         self.tables.get(&key)
     }
 }
 
 impl Builder {
+    /// Compiles the builder of one fragment of the key. Returns `None` if it
+    /// has no extractor, or the extractor has no element.
     fn compile(
         message: &FragmentBuilder,
         place: &Place<'_>,
@@ -129,14 +138,17 @@ impl Builder {
         })
     }
 
-    /// Only the first line counts, and nothing is trimmed.
-    fn fragment(&self, headers: &Headers) -> Option<String> {
+    /// Reads the fragment from a request. As in Envoy, uses only the first line
+    /// of the header, and trims nothing. Returns `None` if the element is
+    /// missing.
+    fn read_fragment(&self, headers: &Headers) -> Option<String> {
         let line = headers.text(&self.header)?;
         let mut elements = match self.separator.is_empty() {
             true => vec![line],
             false => line.split(&*self.separator).collect(),
         }
         .into_iter();
+
         let value = match &self.element {
             Element::Index(index) => elements.nth(*index)?,
             Element::Keyed { key, separator } => elements.find_map(|element| {

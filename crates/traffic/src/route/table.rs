@@ -7,7 +7,7 @@ use trunkline_proto::acceptance::{Place, Problem};
 use trunkline_proto::envoy::envoy::config::route::v3::{self as message, RouteConfiguration};
 
 use super::action::{Action, Forwarding};
-use super::criteria::{Mismatch, Trial, each};
+use super::criteria::{Mismatch, Trial, compile_each};
 use super::domains::Domains;
 use super::filters::{FilterConfig, FilterConfigs};
 use super::forward::{Context, Forward};
@@ -75,7 +75,10 @@ pub enum NoRoute<'t> {
 }
 
 impl RouteTable {
-    /// Compiles a route configuration. What cannot be compiled is a finding.
+    /// Compiles a route configuration.
+    ///
+    /// # Errors
+    /// A part of the configuration cannot be compiled. Each is a finding.
     pub fn compile(message: &RouteConfiguration) -> Result<Self, Findings> {
         let place = Place::ROOT;
         let mut findings = Findings::default();
@@ -86,12 +89,13 @@ impl RouteTable {
             listed: Arc::default(),
             on_demand: PersistentMap::default(),
         };
+
         let mut listed = Vec::with_capacity(message.virtual_hosts.len());
-        for (index, host) in message.virtual_hosts.iter().enumerate() {
+        for (index, host_message) in message.virtual_hosts.iter().enumerate() {
             let place = place.item("virtual_hosts", index);
             let inherited = settings.inherited();
             let host = Arc::new(VirtualHost::compile(
-                host,
+                host_message,
                 &inherited,
                 &place,
                 &mut findings,
@@ -121,8 +125,12 @@ impl RouteTable {
         self.on_demand.len()
     }
 
-    /// Adds a virtual host that came on demand, or replaces the one of this
-    /// resource name (53). The cost does not depend on how many there are.
+    /// Returns a table with a virtual host that came on demand, which replaces
+    /// the one of this resource name (53). The cost does not depend on the
+    /// number of virtual hosts.
+    ///
+    /// # Errors
+    /// The virtual host cannot be compiled, or has a domain of another one.
     pub fn with_virtual_host(
         &self,
         name: &str,
@@ -132,13 +140,14 @@ impl RouteTable {
         let inherited = self.settings.inherited();
         let host = VirtualHost::compile(message, &inherited, &Place::ROOT, &mut findings);
         let host = Arc::new(host);
+
         let mut table = self.without_virtual_host(name);
         table.add_domains(&host, &Place::ROOT, &mut findings);
         table.on_demand.insert(name, host);
         findings.finish(table)
     }
 
-    /// Removes a virtual host that came on demand.
+    /// Returns a table without a virtual host that came on demand.
     #[must_use]
     pub fn without_virtual_host(&self, name: &str) -> Self {
         let mut table = self.clone();
@@ -149,34 +158,44 @@ impl RouteTable {
         table
     }
 
+    /// Adds the domains of a virtual host. A domain that another virtual host
+    /// has is a finding.
     fn add_domains(&mut self, host: &Arc<VirtualHost>, place: &Place<'_>, findings: &mut Findings) {
         for (index, domain) in host.domains.iter().enumerate() {
-            let other = self.domains.holder(domain).map(|other| other.name.clone());
+            let holder_name = self
+                .domains
+                .holder(domain)
+                .map(|holder| holder.name.clone());
             if !self.domains.add(domain, host) {
                 let problem = Problem::Duplicate {
                     what: format!("the domain {domain:?}"),
-                    first: format!("the virtual host {:?}", other.unwrap_or_default()),
+                    first: format!("the virtual host {:?}", holder_name.unwrap_or_default()),
                 };
                 findings.add(&place.item("domains", index), problem);
             }
         }
     }
 
-    /// Finds the virtual host of a request.
+    /// Finds the virtual host of a request, by its authority or by the header
+    /// that the configuration names.
     #[must_use]
     pub fn find_virtual_host(&self, request: &Request<'_>) -> Option<&VirtualHost> {
         let host = match &*self.settings.vhost_header {
             "" => request.authority,
             header => request.headers.text(header)?,
         };
-        let host = match self.settings.ignores_port {
+        let name = match self.settings.ignores_port {
             true => split_port(host).map_or(host, |(host, _)| host),
             false => host,
         };
-        self.domains.find(host).map(|host| &**host)
+        self.domains.find_host(name).map(|host| &**host)
     }
 
-    /// Finds the route of a request.
+    /// Finds the route of a request: the first one of its virtual host that
+    /// matches.
+    ///
+    /// # Errors
+    /// No virtual host or no route matches, or the virtual host requires TLS.
     pub fn find(
         &self,
         request: &Request<'_>,
@@ -187,7 +206,7 @@ impl RouteTable {
             return Err(NoRoute::NeedsTls(virtual_host));
         }
         let path = self.matched_path(request);
-        let trial = trial(request, &path, context);
+        let trial = make_trial(request, &path, context);
         let mut routes = virtual_host.routes.iter().enumerate();
         let entry = routes.find(|(_, route)| route.criteria.test(&trial).is_ok());
         let (index, route) = entry.ok_or(NoRoute::Route(virtual_host))?;
@@ -199,8 +218,8 @@ impl RouteTable {
         })
     }
 
-    /// Tests every route of a virtual host, and says for each why it does not
-    /// match.
+    /// Tests every route of a virtual host. Returns for each one the criterion
+    /// that the request does not meet.
     #[must_use]
     pub fn explain<'t>(
         &self,
@@ -209,7 +228,7 @@ impl RouteTable {
         context: &Context<'_>,
     ) -> Vec<Result<(), Mismatch<'t>>> {
         let path = self.matched_path(request);
-        let trial = trial(request, &path, context);
+        let trial = make_trial(request, &path, context);
         let routes = virtual_host.routes.iter();
         routes.map(|route| route.criteria.test(&trial)).collect()
     }
@@ -231,7 +250,8 @@ impl RouteTable {
     }
 }
 
-fn trial<'r>(request: &Request<'r>, path: &'r str, context: &Context<'r>) -> Trial<'r> {
+/// Collects the parts of a request that the criteria of routes test.
+fn make_trial<'r>(request: &Request<'r>, path: &'r str, context: &Context<'r>) -> Trial<'r> {
     Trial {
         request: *request,
         path,
@@ -250,11 +270,12 @@ fn without_parameters(path: &str) -> String {
 }
 
 impl Settings {
+    /// Compiles the fields of a route configuration except its virtual hosts.
     fn compile(message: &RouteConfiguration, place: &Place<'_>, findings: &mut Findings) -> Self {
-        let internal = !message.internal_only_headers.is_empty();
-        findings.unsupported(&place.field("internal_only_headers"), internal);
+        let has_internal_headers = !message.internal_only_headers.is_empty();
+        findings.unsupported(&place.field("internal_only_headers"), has_internal_headers);
         let own_policies = &message.request_mirror_policies;
-        let mirrors = each(
+        let mirrors = compile_each(
             "request_mirror_policies",
             own_policies,
             place,
@@ -275,6 +296,7 @@ impl Settings {
         }
     }
 
+    /// Returns the values that the virtual hosts inherit.
     fn inherited(&self) -> Inherited<'_> {
         Inherited {
             max_body: self.max_body,
@@ -311,9 +333,9 @@ impl<'t> RouteMatch<'t> {
         Some(forwarding.forward(&self.route.criteria.path, request, context))
     }
 
-    /// The `location` of a request that the route redirects. A direct response
-    /// has one too if its status is 201 or a redirect's: where the request
-    /// came.
+    /// Returns the `location` for a request: that of a redirect, or for a
+    /// direct response with the status 201 or 3xx, the URL of the request.
+    /// Returns `None` for other routes.
     #[must_use]
     pub fn location(&self, request: &Request<'_>) -> Option<String> {
         match &self.route.action {
@@ -327,8 +349,9 @@ impl<'t> RouteMatch<'t> {
         }
     }
 
-    /// Returns what a filter is told for this request: by the weighted cluster,
-    /// the route, the virtual host or the configuration, whichever is first.
+    /// Returns the configuration of a filter for this request, from the most
+    /// specific place that has one: the weighted cluster, the route, the
+    /// virtual host or the route configuration.
     #[must_use]
     pub fn filter_config(
         &self,

@@ -6,7 +6,7 @@ use trunkline_proto::envoy::envoy::config::route::v3::{
 };
 
 use super::action::{Action, Forwarding};
-use super::criteria::{Criteria, each};
+use super::criteria::{Criteria, compile_each};
 use super::direct::DirectResponse;
 use super::filters::FilterConfigs;
 use super::mirror::MirrorPolicy;
@@ -86,6 +86,8 @@ impl VirtualHost {
         self.counts_attempts_in_response
     }
 
+    /// Compiles a virtual host. A part that cannot be compiled is a finding,
+    /// and is left out.
     pub(super) fn compile(
         message: &message::VirtualHost,
         inherited: &Inherited<'_>,
@@ -96,20 +98,23 @@ impl VirtualHost {
         if message.domains.is_empty() {
             findings.add(&place.field("domains"), Problem::Missing);
         }
+
         let own_policies = &message.request_mirror_policies;
-        let mirrors = each(
+        let mirrors = compile_each(
             "request_mirror_policies",
             own_policies,
             place,
             |message, place| MirrorPolicy::compile(message, place, findings),
         );
+
         let retry = message
             .retry_policy
             .as_ref()
             .map(|policy| RetryPolicy::compile(policy, &place.field("retry_policy"), findings));
-        let typed_retry = message.retry_policy_typed_config.is_some();
-        findings.unsupported(&place.field("retry_policy_typed_config"), typed_retry);
-        let inherited = Inherited {
+        let has_typed_retry = message.retry_policy_typed_config.is_some();
+        findings.unsupported(&place.field("retry_policy_typed_config"), has_typed_retry);
+
+        let inherited_by_routes = Inherited {
             retry: retry.as_ref(),
             hedges: hedges(message.hedge_policy.as_ref()),
             max_body: inherited.max_body,
@@ -118,9 +123,10 @@ impl VirtualHost {
                 false => &mirrors,
             },
         };
-        let routes = each("routes", &message.routes, place, |message, place| {
-            Route::compile(message, &inherited, place, findings)
+        let routes = compile_each("routes", &message.routes, place, |message, place| {
+            Route::compile(message, &inherited_by_routes, place, findings)
         });
+
         let require_tls = match TlsRequirementType::try_from(message.require_tls) {
             Ok(TlsRequirementType::None) => RequireTls::None,
             Ok(TlsRequirementType::ExternalOnly) => RequireTls::ExternalOnly,
@@ -130,10 +136,13 @@ impl VirtualHost {
                 RequireTls::All
             }
         };
+
         let domains = message.domains.iter();
         Self {
             name: message.name.as_str().into(),
-            domains: domains.map(|d| d.to_ascii_lowercase().into()).collect(),
+            domains: domains
+                .map(|domain| domain.to_ascii_lowercase().into())
+                .collect(),
             routes,
             filters: FilterConfigs::compile(&message.typed_per_filter_config, place, findings),
             mutations: BothMutations::compile(&fields!(message), place, findings),
@@ -171,18 +180,22 @@ impl Route {
         &self.action
     }
 
+    /// Compiles a route. Returns `None` if its match or its action is missing
+    /// or cannot be compiled.
     fn compile(
         message: &message::Route,
         inherited: &Inherited<'_>,
         place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
-        let Some(test) = &message.r#match else {
+        let Some(match_message) = &message.r#match else {
             findings.add(&place.field("match"), Problem::Missing);
             return None;
         };
-        let criteria = Criteria::compile(test, &place.field("match"), findings);
+
+        let criteria = Criteria::compile(match_message, &place.field("match"), findings);
         let path = criteria.as_ref().map(|criteria| &criteria.path);
+
         let action = match &message.action {
             Some(ActionMessage::Route(route)) => {
                 let place = place.field("route");
@@ -208,6 +221,7 @@ impl Route {
                 None
             }
         };
+
         Some(Self {
             name: message.name.as_str().into(),
             criteria: criteria?,

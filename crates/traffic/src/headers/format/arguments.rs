@@ -16,7 +16,8 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Reads a source; `current` is the word for what the request has now.
+    /// Parses a source. `current` is the word for the present value of the
+    /// request.
     pub(super) fn parse(text: &str, current: &str) -> Result<Self, String> {
         match text {
             "" => Ok(Self::Either),
@@ -34,18 +35,19 @@ pub(super) fn pair(argument: Option<&str>) -> (&str, &str) {
     text.split_once(':').unwrap_or((text, ""))
 }
 
-/// Reads the names of a header and of another one, in lower case.
-pub(super) fn names(argument: Option<&str>) -> Result<[Option<Box<str>>; 2], String> {
-    let names = argument.ok_or("needs the name of a header")?;
+/// Parses the name of a header, and that of an alternative after a `?`, and
+/// converts both to lower case.
+pub(super) fn parse_names(argument: Option<&str>) -> Result<[Option<Box<str>>; 2], String> {
+    let argument_text = argument.ok_or("needs the name of a header")?;
     let lower = |name: &str| Some(name.to_ascii_lowercase().into());
-    Ok(match names.split_once('?') {
-        Some((name, other)) => [lower(name), lower(other)],
-        None => [lower(names), None],
+    Ok(match argument_text.split_once('?') {
+        Some((name, alternative)) => [lower(name), lower(alternative)],
+        None => [lower(argument_text), None],
     })
 }
 
-/// Reads the length of the network that an address is masked to.
-pub(super) fn mask(argument: Option<&str>) -> Result<Option<u8>, String> {
+/// Parses the prefix length of the network to which an address is masked.
+pub(super) fn parse_mask(argument: Option<&str>) -> Result<Option<u8>, String> {
     let Some(text) = argument else {
         return Ok(None);
     };
@@ -55,40 +57,45 @@ pub(super) fn mask(argument: Option<&str>) -> Result<Option<u8>, String> {
         .ok_or_else(|| format!("cannot have {text:?}, which is no length of a network"))
 }
 
-/// Reads the operators of `COALESCE`, each with the most characters of its
+/// Parses the operators of `COALESCE`, each with the maximum length of its
 /// value.
-pub(super) fn operators(argument: Option<&str>) -> Result<Box<[Limited]>, String> {
+pub(super) fn parse_operators(argument: Option<&str>) -> Result<Box<[Limited]>, String> {
     const SHAPE: &str = "needs a JSON object with `operators`";
     let json = argument.ok_or(SHAPE)?;
     let documents = text::parse(text::Format::Json, "COALESCE", json, &Limits::default())
         .map_err(|error| error.to_string())?;
     let root = documents.first().ok_or(SHAPE)?;
-    let Some(Value::List(items)) = entry(root, "operators") else {
+    let Some(Value::List(items)) = entry_value(root, "operators") else {
         return Err(SHAPE.to_owned());
     };
-    items.iter().map(operator).collect()
+    items.iter().map(parse_operator).collect()
 }
 
-fn operator(node: &Node) -> Result<Limited, String> {
+/// Parses an operator of `COALESCE`: its name, or an object with `command`,
+/// `param` and `max_length`.
+fn parse_operator(node: &Node) -> Result<Limited, String> {
     if let Value::String(name) = &node.value {
         return Ok((Operator::parse(name, None)?, None));
     }
-    let text = |key| match entry(node, key) {
-        Some(Value::String(text)) => Some(text.as_str()),
+    let text = |key| match entry_value(node, key) {
+        Some(Value::String(value)) => Some(value.as_str()),
         _ => None,
     };
+
     let name = text("command").ok_or("needs `command` in each operator")?;
-    let max = match entry(node, "max_length") {
+    let max = match entry_value(node, "max_length") {
         Some(Value::Number(number)) => {
-            let wrong = |_| format!("cannot have the length {number}");
-            Some(number.parse().map_err(wrong)?)
+            let invalid_length = |_| format!("cannot have the length {number}");
+            Some(number.parse().map_err(invalid_length)?)
         }
         _ => None,
     };
     Ok((Operator::parse(name, text("param"))?, max))
 }
 
-fn entry<'n>(node: &'n Node, key: &str) -> Option<&'n Value> {
+/// Returns the value at a key of a JSON object. Returns `None` if the node is
+/// not an object, or does not have the key.
+fn entry_value<'n>(node: &'n Node, key: &str) -> Option<&'n Value> {
     let Value::Map(entries) = &node.value else {
         return None;
     };

@@ -30,6 +30,8 @@ const STATUSES: &[(&str, &str)] = &[
 ];
 
 impl Style {
+    /// Parses the argument of `GRPC_STATUS`, which chooses the form of the
+    /// status.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         match text {
             "" | "CAMEL_STRING" => Ok(Self::Camel),
@@ -39,7 +41,8 @@ impl Style {
         }
     }
 
-    /// Writes a status as it is in a header. A number without a name stays one.
+    /// Formats the value of a `grpc-status` header. A status without a name is
+    /// returned unchanged.
     pub(super) fn write(self, status: &str) -> String {
         let number: Option<usize> = status.parse().ok();
         match (self, number.and_then(|number| STATUSES.get(number))) {

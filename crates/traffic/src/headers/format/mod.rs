@@ -97,7 +97,11 @@ pub trait FormatValues: fmt::Debug {
 }
 
 impl Format {
-    /// Compiles a format, or says what is wrong with it.
+    /// Compiles a format.
+    ///
+    /// # Errors
+    /// A part of the format is not an operator. The error is a sentence about
+    /// it.
     pub fn new(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut literal = String::new();
@@ -110,12 +114,13 @@ impl Format {
                 remainder = tail;
                 continue;
             }
-            let end = end_of(remainder)
+
+            let end = find_operator_end(remainder)
                 .ok_or("a `%` begins an operator that does not end; write `%%`")?;
             if !literal.is_empty() {
                 parts.push(Part::Literal(std::mem::take(&mut literal).into()));
             }
-            parts.push(parse(&remainder[..end])?);
+            parts.push(parse_operator(&remainder[..end])?);
             remainder = &remainder[end + 1..];
         }
         literal.push_str(remainder);
@@ -125,8 +130,9 @@ impl Format {
         Ok(Self { parts })
     }
 
-    /// Writes the values into a text. An absent value is `absent`: a header
-    /// takes nothing for it, an access log `-`.
+    /// Writes the format with the values of the context. `absent` stands for a
+    /// value that the context does not have: nothing in a header, `-` in an
+    /// access log.
     #[must_use]
     pub fn write(&self, context: &FormatContext<'_>, absent: &str) -> Vec<u8> {
         let mut output = Vec::new();
@@ -147,8 +153,9 @@ impl Format {
     }
 }
 
-/// Finds the `%` that ends an operator: not one in parentheses.
-fn end_of(text: &str) -> Option<usize> {
+/// Returns the position of the `%` that ends an operator, which is not inside
+/// parentheses. Returns `None` if the operator has no end.
+fn find_operator_end(text: &str) -> Option<usize> {
     let mut depth = 0_u32;
     text.bytes().position(|byte| {
         match byte {
@@ -160,27 +167,30 @@ fn end_of(text: &str) -> Option<usize> {
     })
 }
 
-fn parse(text: &str) -> Result<Part, String> {
-    let (name, remainder) = match text.find(['(', ':']) {
-        Some(at) => text.split_at(at),
+/// Parses the text between two percent signs: a name, an argument in
+/// parentheses and a maximum length, of which the last two are optional.
+fn parse_operator(text: &str) -> Result<Part, String> {
+    let (name, suffix) = match text.find(['(', ':']) {
+        Some(position) => text.split_at(position),
         None => (text, ""),
     };
-    let (argument, remainder) = match remainder.strip_prefix('(') {
-        Some(remainder) => {
-            let (argument, remainder) = remainder.rsplit_once(')').ok_or("a `(` is not closed")?;
-            (Some(argument), remainder)
+    let (argument, length_text) = match suffix.strip_prefix('(') {
+        Some(inside) => {
+            let (argument, after) = inside.rsplit_once(')').ok_or("a `(` is not closed")?;
+            (Some(argument), after)
         }
-        None => (None, remainder),
+        None => (None, suffix),
     };
-    let max = match remainder.strip_prefix(':') {
+    let max = match length_text.strip_prefix(':') {
         Some(number) => Some(
             number
                 .parse()
                 .map_err(|_| format!("{number:?} is no length"))?,
         ),
-        None if remainder.is_empty() => None,
-        None => return Err(format!("{remainder:?} follows an operator")),
+        None if length_text.is_empty() => None,
+        None => return Err(format!("{length_text:?} follows an operator")),
     };
+
     let operator = Operator::parse(name, argument)
         .map_err(|problem| format!("the operator %{text}% {problem}"))?;
     Ok(Part::Operator { operator, max })

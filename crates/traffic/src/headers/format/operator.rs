@@ -1,8 +1,8 @@
 //! One operator, compiled.
 
-use super::arguments::{Source, mask, names, operators, pair};
+use super::arguments::{Source, pair, parse_mask, parse_names, parse_operators};
 use super::grpc::Style;
-use super::table::{Takes, find};
+use super::table::{Takes, find_operator};
 use super::time::TimeFormat;
 
 /// An operator and its argument.
@@ -126,39 +126,49 @@ const ENDS: &[(&str, End)] = &[
 ];
 
 impl Operator {
-    /// Compiles an operator, or says what is wrong with it.
+    /// Compiles an operator.
+    ///
+    /// # Errors
+    /// The operator is unknown or its argument is invalid. The error continues
+    /// a sentence about the operator.
     pub(super) fn parse(name: &str, argument: Option<&str>) -> Result<Self, String> {
         if let Some(source) = header_source(name) {
             return Ok(Self::Header {
                 of: source,
-                names: names(argument)?,
+                names: parse_names(argument)?,
                 cuts_query: name == "REQ_WITHOUT_QUERY",
             });
         }
-        if let Some(operator) = Self::of_address(name, argument)? {
+        if let Some(operator) = Self::parse_address(name, argument)? {
             return Ok(operator);
         }
+
         let text = argument.unwrap_or_default();
         match name {
-            "START_TIME" => return TimeFormat::new(argument).map(|f| Self::Time(Moment::Start, f)),
-            "EMIT_TIME" => return TimeFormat::new(argument).map(|f| Self::Time(Moment::Now, f)),
+            "START_TIME" => {
+                return TimeFormat::new(argument).map(|format| Self::Time(Moment::Start, format));
+            }
+            "EMIT_TIME" => {
+                return TimeFormat::new(argument).map(|format| Self::Time(Moment::Now, format));
+            }
             "GRPC_STATUS" => return Style::parse(text).map(Self::GrpcStatus),
             "GRPC_STATUS_NUMBER" if argument.is_none() => {
                 return Ok(Self::GrpcStatus(Style::Number));
             }
             "QUERY_PARAM" if !text.is_empty() => return Ok(Self::QueryParameter(text.into())),
-            "QUERY_PARAMS" => return query(text),
-            "PATH" => return path(argument),
-            "REQUESTED_SERVER_NAME" => return server_name(argument),
-            "RESPONSE_CODE_DETAILS" => return details(text),
-            "COALESCE" => return operators(argument).map(Self::Coalesce),
+            "QUERY_PARAMS" => return parse_query(text),
+            "PATH" => return parse_path(argument),
+            "REQUESTED_SERVER_NAME" => return parse_server_name(argument),
+            "RESPONSE_CODE_DETAILS" => return parse_details(text),
+            "COALESCE" => return parse_operators(argument).map(Self::Coalesce),
             _ => {}
         }
+
         let field = FIELDS.iter().find(|(field_name, _)| *field_name == name);
         if let (Some((_, field)), None) = (field, argument) {
             return Ok(Self::Field(*field));
         }
-        match find(name) {
+        match find_operator(name) {
             Some((name, argument_kind)) if argument_kind.accepts(argument) => {
                 Ok(Self::Other(name, argument.map(Into::into)))
             }
@@ -166,9 +176,9 @@ impl Operator {
         }
     }
 
-    /// Reads `DOWNSTREAM_REMOTE_PORT` and the like; `None` if it is another
-    /// one.
-    fn of_address(name: &str, argument: Option<&str>) -> Result<Option<Self>, String> {
+    /// Parses an operator such as `DOWNSTREAM_REMOTE_PORT`. Returns `None` for
+    /// an operator that is not about an address.
+    fn parse_address(name: &str, argument: Option<&str>) -> Result<Option<Self>, String> {
         let mut ends = ENDS.iter();
         let end_and_name = ends.find_map(|(start, end)| Some((end, name.strip_prefix(start)?)));
         let Some((end, remainder)) = end_and_name else {
@@ -177,7 +187,7 @@ impl Operator {
         let form = match (remainder, argument) {
             ("_ADDRESS", None) => Shown::All,
             ("_PORT", None) => Shown::Port,
-            ("_ADDRESS_WITHOUT_PORT", argument) => Shown::Address(mask(argument)?),
+            ("_ADDRESS_WITHOUT_PORT", argument) => Shown::Address(parse_mask(argument)?),
             _ => return Ok(None),
         };
         Ok(Some(Self::Address(*end, form)))
@@ -194,6 +204,8 @@ impl Takes {
     }
 }
 
+/// Returns whose headers an operator reads. Returns `None` if it does not read
+/// headers.
 fn header_source(name: &str) -> Option<Of> {
     match name {
         "REQ" | "REQUEST_HEADER" | "REQ_WITHOUT_QUERY" => Some(Of::Request),
@@ -207,7 +219,7 @@ fn wrong(text: &str) -> String {
     format!("cannot have {text:?}")
 }
 
-fn query(text: &str) -> Result<Operator, String> {
+fn parse_query(text: &str) -> Result<Operator, String> {
     match text {
         "" | "ORIG" => Ok(Operator::Query { decodes: false }),
         "DECODED" => Ok(Operator::Query { decodes: true }),
@@ -215,30 +227,35 @@ fn query(text: &str) -> Result<Operator, String> {
     }
 }
 
-fn path(argument: Option<&str>) -> Result<Operator, String> {
-    let (query, source) = pair(argument);
+/// Parses the arguments of `PATH`: whether with the query, and from which
+/// source.
+fn parse_path(argument: Option<&str>) -> Result<Operator, String> {
+    let (query, source_text) = pair(argument);
     let has_query = match query {
         "" | "WQ" => true,
         "NQ" => false,
         _ => return Err(wrong(query)),
     };
-    let source = Source::parse(source, "PATH")?;
+    let source = Source::parse(source_text, "PATH")?;
     Ok(Operator::Path { has_query, source })
 }
 
-fn server_name(argument: Option<&str>) -> Result<Operator, String> {
-    let (order, source) = pair(argument);
+/// Parses the arguments of `REQUESTED_SERVER_NAME`: the order of the names, and
+/// the source of the host.
+fn parse_server_name(argument: Option<&str>) -> Result<Operator, String> {
+    let (order, source_text) = pair(argument);
     let first = match order {
         "" | "SNI_ONLY" => NameOrder::TlsOnly,
         "SNI_FIRST" => NameOrder::Tls,
         "HOST_FIRST" => NameOrder::Host,
         _ => return Err(wrong(order)),
     };
-    let source = Source::parse(source, "HOST")?;
+    let source = Source::parse(source_text, "HOST")?;
     Ok(Operator::ServerName { first, source })
 }
 
-fn details(text: &str) -> Result<Operator, String> {
+/// Parses the argument of `RESPONSE_CODE_DETAILS`: whether spaces are kept.
+fn parse_details(text: &str) -> Result<Operator, String> {
     match text {
         "" => Ok(Operator::Details {
             keeps_spaces: false,

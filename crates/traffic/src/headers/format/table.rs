@@ -132,16 +132,17 @@ const NAMED: &[&str] = &[
     "UPSTREAM_METADATA",
 ];
 
-/// Returns an operator by its name, and whether it takes an argument.
-pub(super) fn find(name: &str) -> Option<(&'static str, Takes)> {
+/// Finds an operator by its name, and returns whether it has an argument.
+/// Returns `None` if the name is unknown.
+pub(super) fn find_operator(name: &str) -> Option<(&'static str, Takes)> {
     let groups = [
         (PLAIN, Takes::Nothing),
         (FORMATTED, Takes::Optional),
         (NAMED, Takes::Required),
     ];
     groups.into_iter().find_map(|(names, argument_kind)| {
-        let place = names.binary_search(&name).ok()?;
-        Some((names[place], argument_kind))
+        let position = names.binary_search(&name).ok()?;
+        Some((names[position], argument_kind))
     })
 }
 
@@ -153,7 +154,7 @@ mod tests {
     fn names_are_sorted_so_that_all_are_found() {
         for names in [PLAIN, FORMATTED, NAMED] {
             assert!(names.is_sorted());
-            assert!(names.iter().all(|name| find(name).is_some()));
+            assert!(names.iter().all(|name| find_operator(name).is_some()));
         }
     }
 }

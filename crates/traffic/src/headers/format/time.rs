@@ -60,7 +60,10 @@ struct Day {
 }
 
 impl TimeFormat {
-    /// Compiles a format, or says what of it is not known.
+    /// Compiles a format. Without a text, uses the default format.
+    ///
+    /// # Errors
+    /// The format has an unknown conversion.
     pub(super) fn new(format: Option<&str>) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut letters = format
@@ -72,7 +75,9 @@ impl TimeFormat {
                 pieces.push(Piece::Literal(letter));
                 continue;
             }
-            let wrong = |letter| format!("has a time with %{letter}, which is not known");
+
+            let unknown_conversion =
+                |letter| format!("has a time with %{letter}, which is not known");
             match letters.next() {
                 Some('%') => pieces.push(Piece::Literal('%')),
                 Some('n') => pieces.push(Piece::Literal('\n')),
@@ -80,23 +85,23 @@ impl TimeFormat {
                 Some('f') => pieces.push(Piece::Fraction(9)),
                 Some(digit @ '1'..='9') => match letters.next() {
                     Some('f') => pieces.push(Piece::Fraction(digit as usize - '0' as usize)),
-                    _ => return Err(wrong(digit)),
+                    _ => return Err(unknown_conversion(digit)),
                 },
                 Some('T') => push_letters(&mut pieces, "H:M:S"),
                 Some('R') => push_letters(&mut pieces, "H:M"),
                 Some('F') => push_letters(&mut pieces, "Y-m-d"),
                 Some('D') => push_letters(&mut pieces, "m/d/y"),
                 Some(letter) if KNOWN.contains(letter) => pieces.push(Piece::Letter(letter)),
-                Some(letter) => return Err(wrong(letter)),
+                Some(letter) => return Err(unknown_conversion(letter)),
                 None => return Err("has a time that ends in %".to_owned()),
             }
         }
         Ok(Self(pieces.into()))
     }
 
-    /// Writes a time since 1970.
+    /// Formats a time since 1970.
     pub(super) fn write(&self, time: Duration) -> String {
-        let day = Day::of(time.as_secs() / SECONDS_OF_DAY);
+        let day = Day::from_days(time.as_secs() / SECONDS_OF_DAY);
         let mut output = String::new();
         for piece in &self.0 {
             match piece {
@@ -115,6 +120,7 @@ impl TimeFormat {
 /// The letters that [`write_letter`] writes.
 const KNOWN: &str = "YmdHMSyjeIpbhBaAsuwCzZ";
 
+/// Adds a conversion for each letter, and the other characters as they are.
 fn push_letters(pieces: &mut Vec<Piece>, letters: &str) {
     pieces.extend(
         letters
@@ -126,9 +132,10 @@ fn push_letters(pieces: &mut Vec<Piece>, letters: &str) {
     );
 }
 
+/// Appends the value of one conversion, such as the year for `Y`.
 fn write_letter(output: &mut String, letter: char, day: &Day, seconds: u64) {
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    // Writing to a String does not fail.
+    // Writing to a `String` cannot fail.
     let _ = match letter {
         'Y' => write!(output, "{}", day.year),
         'C' => write!(output, "{:02}", day.year / 100),
@@ -155,31 +162,33 @@ fn write_letter(output: &mut String, letter: char, day: &Day, seconds: u64) {
 }
 
 impl Day {
-    /// The day of a number of days since 1970, a Thursday.
-    fn of(days: u64) -> Self {
+    /// Returns the day that is `days` days after the first of January 1970, a
+    /// Thursday.
+    fn from_days(days: u64) -> Self {
         let is_leap = |year: u64| {
             year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
         };
-        // Whole cycles of the calendar are skipped.
+        // The calendar repeats after 400 years, so whole cycles are skipped.
         const CYCLE: u64 = 146_097;
-        let (mut year, mut left) = (1970 + days / CYCLE * 400, days % CYCLE);
-        while left >= 365 + u64::from(is_leap(year)) {
-            left -= 365 + u64::from(is_leap(year));
+        let (mut year, mut remaining_days) = (1970 + days / CYCLE * 400, days % CYCLE);
+        while remaining_days >= 365 + u64::from(is_leap(year)) {
+            remaining_days -= 365 + u64::from(is_leap(year));
             year += 1;
         }
-        let of_year = left;
+        let of_year = remaining_days;
         let february = 28 + u64::from(is_leap(year));
+
         let lengths = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
         let mut month = 0;
-        while left >= lengths[month] {
-            left -= lengths[month];
+        while remaining_days >= lengths[month] {
+            remaining_days -= lengths[month];
             month += 1;
         }
         let of_week = ((days + 4) % 7) as usize;
         Self {
             year,
             month,
-            day: left + 1,
+            day: remaining_days + 1,
             of_year,
             of_week,
         }

@@ -23,6 +23,8 @@ impl Operator {
         output.extend_from_slice(&self.value(context));
     }
 
+    /// Returns the value of the operator in a context; empty if the context
+    /// does not have it.
     fn value<'v>(&'v self, context: &FormatContext<'v>) -> Bytes<'v> {
         match self {
             Self::Header {
@@ -36,7 +38,7 @@ impl Operator {
                 let end = value.iter().position(|byte| *byte == b'?' && *cuts_query);
                 Cow::Borrowed(&value[..end.unwrap_or(value.len())])
             }
-            Self::Address(end, shown) => shown.of(end.address(context)),
+            Self::Address(end, shown) => shown.format_address(end.address(context)),
             Self::Time(moment, format) => {
                 let time = match moment {
                     Moment::Start => context.start,
@@ -61,7 +63,7 @@ impl Operator {
                 let query = context.request.and_then(|request| request.query());
                 let query = query.unwrap_or_default();
                 match decodes {
-                    true => Cow::Owned(decode(query)),
+                    true => Cow::Owned(decode_escapes(query)),
                     false => Cow::Borrowed(query.as_bytes()),
                 }
             }
@@ -116,6 +118,8 @@ fn header<'v>(of: Of, name: &str, context: &FormatContext<'v>) -> Option<&'v [u8
 }
 
 impl Source {
+    /// Returns the original value, which is in the header `original`, or the
+    /// current one, by the source.
     fn choose<'v>(
         self,
         original: &str,
@@ -123,15 +127,17 @@ impl Source {
         context: &FormatContext<'v>,
     ) -> Option<&'v str> {
         let request = context.request;
-        let original = || request.and_then(|request| request.headers.text(original));
+        let original_value = || request.and_then(|request| request.headers.text(original));
         match self {
-            Self::Original => original(),
+            Self::Original => original_value(),
             Self::Current => current,
-            Self::Either => original().or(current),
+            Self::Either => original_value().or(current),
         }
     }
 }
 
+/// Returns the server name of TLS or the host, in the given order of
+/// preference.
 fn server_name<'v>(first: NameOrder, source: Source, context: &FormatContext<'v>) -> &'v str {
     let current = context.request.map(|request| request.authority);
     let host = source.choose("x-envoy-original-host", current, context);
@@ -142,13 +148,13 @@ fn server_name<'v>(first: NameOrder, source: Source, context: &FormatContext<'v>
     }
 }
 
-/// Undoes `%20` and the like. What is no such escape stays.
-fn decode(query: &str) -> Vec<u8> {
+/// Decodes escapes such as `%20`. A `%` that does not begin an escape stays.
+fn decode_escapes(query: &str) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(query.len());
     let mut remainder = query.as_bytes();
     while let Some((byte, tail)) = remainder.split_first() {
         let digits = tail.get(..2).and_then(|digits| str::from_utf8(digits).ok());
-        let escaped = digits.filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
+        let escaped = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
         let escaped = escaped.and_then(|digits| u8::from_str_radix(digits, 16).ok());
         match escaped.filter(|_| *byte == b'%') {
             Some(escaped) => {
@@ -165,6 +171,7 @@ fn decode(query: &str) -> Vec<u8> {
 }
 
 impl End {
+    /// Returns the address of this end of a connection.
     fn address<'v>(self, context: &FormatContext<'v>) -> &'v str {
         match self {
             Self::Remote => context.remote,
@@ -178,8 +185,9 @@ impl End {
 }
 
 impl Shown {
-    /// Shows an address. One that is not of IP has no port.
-    fn of(self, address: &str) -> Bytes<'_> {
+    /// Formats an address, the whole of it or a part. An address that is not of
+    /// IP has no port.
+    fn format_address(self, address: &str) -> Bytes<'_> {
         let socket: Option<SocketAddr> = address.parse().ok();
         match (self, socket) {
             (Self::All, _) | (Self::Address(_), None) => Cow::Borrowed(address.as_bytes()),
@@ -187,8 +195,8 @@ impl Shown {
             (Self::Port, None) => Cow::default(),
             (Self::Address(None), Some(socket)) => text(socket.ip().to_string()),
             (Self::Address(Some(length)), Some(socket)) => {
-                let most = if socket.is_ipv4() { 32 } else { 128 };
-                let length = length.min(most);
+                let max_length = if socket.is_ipv4() { 32 } else { 128 };
+                let length = length.min(max_length);
                 let network: IpAddr = Range::of(socket.ip(), length).first();
                 text(format!("{network}/{length}"))
             }
@@ -197,6 +205,7 @@ impl Shown {
 }
 
 impl Field {
+    /// Returns the value of the field in a context.
     fn value<'v>(self, context: &FormatContext<'v>) -> Bytes<'v> {
         let value = match self {
             Self::Protocol => context.protocol,
