@@ -1,4 +1,5 @@
 //! The cost of one change at a client does not depend on how much it holds.
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -232,6 +232,10 @@ impl Cache {
         scopes: &[Subscription],
         collector: &mut EffectCollector<'_>,
     ) {
+        if scopes.is_empty() {
+            // Most responses complete nothing, and cost nothing here.
+            return;
+        }
         let covers = |name: &Name| scopes.iter().any(|scope| scope.selector.covers(name));
         let is_unlisted = |(name, entry): &(&Name, &Entry)| {
             let was_sent = entry.has_value() || entry.state == CacheState::Nacked;

@@ -200,11 +200,11 @@ mod tests {
         domains.remove("*.a.com");
         domains.remove("*.a.com");
         assert_eq!(domains.suffixes.lengths, [(9, 1), (6, 1)]);
-        assert!(domains.find("x.b.com").is_some());
+        assert!(domains.find_host("x.b.com").is_some());
         domains.remove("*.b.com");
         domains.remove("a.*");
         assert_eq!(domains.suffixes.lengths, [(9, 1)]);
         assert!(domains.prefixes.lengths.is_empty());
-        assert!(domains.find("x.b.com").is_none());
+        assert!(domains.find_host("x.b.com").is_none());
     }
 }

@@ -141,7 +141,8 @@ async fn all_clusters_are_the_collection_that_the_bootstrap_names() {
     assert_eq!(held, names);
 }
 
-/// Puts a file of one cluster in its place by a move.
+/// Puts a file of one cluster in its place by a move. As in many files for
+/// Envoy, only the cluster says its type.
 fn write_cluster(path: &std::path::Path, timeout: &str) {
     let text = format!(
         "version_info: '{timeout}'\nresources:\n- '@type': {CDS}\n  name: a\n  \
