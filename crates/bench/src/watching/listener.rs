@@ -28,6 +28,8 @@ pub(super) fn listener() -> Result<Change> {
         ..HttpFilter::default()
     };
     let manager = HttpConnectionManager {
+        // Armeria rejects a manager without one.
+        stat_prefix: PREFIX.into(),
         route_specifier: Some(http_connection_manager::RouteSpecifier::Rds(Rds {
             config_source: Some(ads()),
             route_config_name: PREFIX.into(),
