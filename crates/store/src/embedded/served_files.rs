@@ -16,7 +16,7 @@ use trunkline::{Resource, TypeUrl};
 use super::codec::{RowReader, write_key, write_row};
 use super::error::Failed;
 use super::message::{ServedPartRecord, ServedRecord};
-use super::seal::{open, seal};
+use super::seal::{seal, unseal};
 use super::tables::{FILES, PART};
 
 /// What is served of one file.
@@ -83,7 +83,7 @@ pub(super) fn check(file: &ReadTransaction) -> Result<(), Failed> {
     for entry in table.iter()? {
         let (key, value) = entry?;
         let (name, part) = key.value();
-        open("files", &part_key(name, part), value.value())?;
+        unseal("files", &part_key(name, part), value.value())?;
     }
     Ok(())
 }
@@ -101,7 +101,7 @@ pub(super) fn load(file: &ReadTransaction) -> Result<Vec<ServedFile>, Failed> {
     for entry in table.iter()? {
         let (key, value) = entry?;
         let (name, part) = key.value();
-        let (value, _) = open("files", &part_key(name, part), value.value())?;
+        let (value, _) = unseal("files", &part_key(name, part), value.value())?;
         let record = ServedPartRecord::decode(value)?;
         if awaited.is_none() {
             files.push(ServedFile {
