@@ -40,7 +40,8 @@ fn m7_versions_of_all_sinks_have_a_bound_and_leave_room_for_the_next() {
         let handled = publisher.handle_request(stream, request, Moment::START);
         ignored += usize::from(handled == Ok(Handled::VersionsIgnored));
     }
-    assert_eq!(ignored, 15);
+    // Half of what is left is 19 MiB for the sixth sink, and 10 for the seventh.
+    assert_eq!(ignored, 20 - 6);
     let stream = publisher.open();
     let small = publisher.handle_request(stream, claim("A", 1), Moment::START);
     assert_eq!(small, Ok(Handled::First));
