@@ -1,5 +1,7 @@
 //! A server in this process, and what a client does of its contents.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use trunkline::{Change, Server};
 
@@ -26,7 +28,9 @@ pub struct ClientReport {
 /// # Errors
 /// If the client does not start, ends, or says nothing for too long.
 pub async fn measure(options: &MeasureOptions) -> Result<ClientReport> {
-    let server = Server::builder().build();
+    // A change leaves at once: it is the client's time that is measured.
+    let server = Server::builder().options(|options| options.debounce = Duration::ZERO);
+    let server = server.build();
     apply(&server, contents(options)?)?;
     let listener = trunkline::listen::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?.to_string();

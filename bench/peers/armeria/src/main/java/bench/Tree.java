@@ -60,18 +60,16 @@ public final class Tree implements SnapshotWatcher<ListenerSnapshot> {
     notifyAll();
   }
 
+  /**
+   * A response that was sent before a name was asked for does not have it, which Armeria takes for
+   * an absence until the next response. A resource that stays away is waited for in vain.
+   */
   @Override
-  public void onMissing(XdsType type, String name) {
-    fail("there is no " + type + " " + name);
-  }
+  public void onMissing(XdsType type, String name) {}
 
   @Override
   public void onError(XdsType type, String name, Status error) {
-    fail(type + " " + name + ": " + error);
-  }
-
-  private static void fail(String why) {
-    System.err.println("a resource was not accepted: " + why);
+    System.err.println("a resource was not accepted: " + type + " " + name + ": " + error);
     System.exit(1);
   }
 
