@@ -3,18 +3,22 @@
 //!
 //! ```text
 //! settled ─▶ queue ─▶ one of the waiting threads: store.commit(all), then the
-//!            ▲   │    database, in order; the others find their results
+//!            ▲   │    database, in order; each of the others is woken when its
+//!            │   │    result is there, and makes its next change meanwhile
 //!            │   └─ fails ─▶ failed: taken back, newest first, by whoever
 //!            │                       locks the contents next
 //!            └─ contents of all origins are locked
 //! ```
+//!
+//! The thread that worked hands the queue on: it wakes the first that waits for
+//! what came meanwhile.
 //!
 //! The checked contents are ahead of the database by the changes in the queue.
 //! A change that needs the two to be equal waits until the queue is empty. One
 //! that found nothing to change may rest on what is in the queue: it follows the
 //! queue, and is refused if that is not kept.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
 use trunkline_core::change::Change;
@@ -57,15 +61,58 @@ struct Entry {
 
 /// Where the thread that waits for a change finds its result.
 #[derive(Debug, Default)]
-pub(super) struct Slot(Mutex<Option<Result<Applied, ApplyError>>>);
+pub(super) struct Slot {
+    news: Mutex<News>,
+    changed: Condvar,
+}
+
+/// What a waiting thread was told.
+#[derive(Debug, Default)]
+enum News {
+    #[default]
+    None,
+    /// Nobody works on the queue: the thread may.
+    QueueIsFree,
+    Result(Result<Applied, ApplyError>),
+}
 
 impl Slot {
-    fn put(&self, result: Result<Applied, ApplyError>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    fn lock(&self) -> MutexGuard<'_, News> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn put(&self, result: Result<Applied, ApplyError>) {
+        *self.lock() = News::Result(result);
+        self.changed.notify_one();
+    }
+
+    /// Tells the waiting thread that nobody works on the queue, unless it has its
+    /// result.
+    fn offer_queue(&self) {
+        let mut news = self.lock();
+        if !matches!(*news, News::Result(_)) {
+            *news = News::QueueIsFree;
+            self.changed.notify_one();
+        }
+    }
+
+    /// Returns the result if it is there.
     fn take(&self) -> Option<Result<Applied, ApplyError>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        match std::mem::take(&mut *self.lock()) {
+            News::Result(result) => Some(result),
+            News::None | News::QueueIsFree => None,
+        }
+    }
+
+    /// Waits for the result, and returns it; `None` if the queue is free before.
+    fn wait(&self) -> Option<Result<Applied, ApplyError>> {
+        let no_news = |news: &mut News| matches!(news, News::None);
+        let waited = self.changed.wait_while(self.lock(), no_news);
+        let mut news = waited.unwrap_or_else(PoisonError::into_inner);
+        match std::mem::take(&mut *news) {
+            News::Result(result) => Some(result),
+            News::None | News::QueueIsFree => None,
+        }
     }
 }
 
@@ -76,6 +123,28 @@ impl Queue {
 
     fn work(&self) -> MutexGuard<'_, ()> {
         self.working.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the turn to work on the queue; `None` if another thread has it.
+    fn try_work(&self) -> Option<Turn<'_>> {
+        let working = match self.working.try_lock() {
+            Ok(working) => working,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(Turn {
+            queue: self,
+            working: Some(working),
+        })
+    }
+
+    /// Offers the queue to the first that waits, if any.
+    fn hand_on(&self) {
+        let state = self.lock();
+        let first_change = state.entries.first().map(|entry| &entry.slot);
+        if let Some(slot) = first_change.or(state.followers.first()) {
+            slot.offer_queue();
+        }
     }
 
     /// Adds a change. The caller has locked the contents of all origins. The
@@ -115,6 +184,21 @@ impl Queue {
     }
 }
 
+/// The turn of one thread to work on the queue. At its end the queue is handed
+/// on, since those who came meanwhile found it taken, and sleep.
+struct Turn<'a> {
+    queue: &'a Queue,
+    /// `None` only while it is dropped.
+    working: Option<MutexGuard<'a, ()>>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.working = None;
+        self.queue.hand_on();
+    }
+}
+
 impl State {
     /// Fails all changes that wait, and their followers: each rests on those
     /// before it.
@@ -137,11 +221,19 @@ impl Shared {
     /// does. The contents are not locked by the caller.
     pub(super) fn await_kept(self: &Arc<Self>, slot: &Slot) -> Result<Applied, ApplyError> {
         loop {
-            let _working = self.queue.work();
-            if let Some(result) = slot.take() {
+            let result = match self.queue.try_work() {
+                Some(_turn) => {
+                    let result = slot.take();
+                    if result.is_none() {
+                        self.work_on_queue();
+                    }
+                    result
+                }
+                None => slot.wait(),
+            };
+            if let Some(result) = result {
                 return result;
             }
-            self.work_on_queue();
         }
     }
 

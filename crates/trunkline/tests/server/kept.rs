@@ -163,6 +163,59 @@ fn what_waits_for_the_disk_is_acknowledged_to_nobody() {
 /// Random writes of several threads, of which some fail: the store has exactly
 /// those that were acknowledged, each on what the one before left. So there is
 /// one order of all that every writer agrees with.
+/// Those whose change is on the disk need not wait for the next write to it.
+#[test]
+fn who_is_kept_is_answered_while_the_next_are_written() {
+    const WAITING: usize = 16;
+    let (gate, waiting) = mpsc::channel();
+    let store = Arc::new(Noting {
+        gate: Mutex::new(Some(waiting)),
+        ..Noting::default()
+    });
+    let server = Server::builder().store(store.clone()).build();
+    let (answers, answered) = mpsc::channel();
+    thread::scope(|scope| {
+        let put = |name: String| {
+            let (server, answers) = (server.clone(), answers.clone());
+            scope.spawn(move || {
+                server.put("api", [cluster(&name, "")]).unwrap();
+                answers.send(name).unwrap();
+            });
+        };
+        let wait_for_commit = |count: usize| {
+            while store.commits.load(Ordering::SeqCst) < count {
+                thread::yield_now();
+            }
+        };
+
+        put("first".to_owned());
+        wait_for_commit(1);
+        (0..WAITING).for_each(|number| put(format!("waiting-{number}")));
+        let early = answered.recv_timeout(Duration::from_millis(50));
+        assert!(early.is_err(), "{early:?} before its change was kept");
+
+        gate.send(true).unwrap();
+        assert_eq!(answered.recv().unwrap(), "first");
+        wait_for_commit(2);
+        put("last".to_owned());
+        let early = answered.recv_timeout(Duration::from_millis(50));
+        assert!(early.is_err(), "{early:?} before its change was kept");
+
+        gate.send(true).unwrap();
+        wait_for_commit(3);
+        // Those that came too late for the second write wait with the last.
+        let kept = store.transactions.lock().unwrap().len();
+        for _ in 1..kept {
+            let name = answered.recv_timeout(Duration::from_secs(10));
+            assert!(name.is_ok(), "a change that is kept waits for the next");
+        }
+        gate.send(true).unwrap();
+        for _ in kept..WAITING + 2 {
+            answered.recv().unwrap();
+        }
+    });
+}
+
 #[test]
 fn concurrent_changes_have_one_order() {
     let store = Arc::new(Noting::default());
