@@ -4,9 +4,11 @@
 use super::contents::Key;
 use super::fallback::Fallback;
 use super::source::Source;
+use super::subscriptions::TypedSubscription;
 use super::view::View;
 use super::{Client, ServerId, SourceId};
 use crate::Moment;
+use crate::name::Selector;
 use crate::sink::{Cause, Event, WatchError};
 
 impl Client {
@@ -29,6 +31,32 @@ impl Client {
         };
         server.contents.keys().iter().any(is_held)
             && self.choose(source_id, |fallback| _ = fallback.return_to(place), now)
+    }
+
+    /// Returns a source to the best server that has sent a resource of a new
+    /// subscription already, to another source (C12, C48): it does not send it
+    /// again.
+    pub(super) fn return_for(
+        &mut self,
+        source_id: SourceId,
+        (url, subscription): &TypedSubscription,
+        now: Moment,
+    ) {
+        let Some(source) = self.sources.get(&source_id) else {
+            return;
+        };
+        let in_use = source.in_use();
+        let open_servers = source.open_servers().into_iter();
+        for id in open_servers.take_while(|id| Some(*id) != in_use) {
+            let contents = self.servers.get(&id).map(|server| &server.contents);
+            let has_any = contents.is_some_and(|contents| match &subscription.selector {
+                Selector::Name(name) => contents.has(url, name),
+                scope => contents.names(url).iter().any(|name| scope.covers(name)),
+            });
+            if has_any && self.return_to(source_id, id, now) {
+                return;
+            }
+        }
     }
 
     /// Connects a source to its next servers, if the present one has failed and

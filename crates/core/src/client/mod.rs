@@ -182,7 +182,8 @@ impl Client {
         }
 
         self.absorb_all(&open_servers, now);
-        // The server may have answered another source already (C12).
+        // The servers may have answered another source already (C12).
+        self.return_for(source_id, &key, now);
         self.supersede_all(source_id);
         self.fall_back(source_id, now);
         self.touch_subscription(&key);

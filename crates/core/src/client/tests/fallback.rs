@@ -71,6 +71,34 @@ fn c48_the_first_resource_of_a_better_server_ends_the_fallback() {
 }
 
 #[test]
+fn c48_so_does_one_that_a_better_server_has_sent_to_another_source() {
+    for shared_name in ["a", "*"] {
+        let mut rig = Rig::new();
+        let (source, servers) = rig.source(2);
+        let other = rig
+            .client
+            .add_source(vec![servers[0]], FallbackPolicy::Grpc);
+        rig.subscribe(other, shared_name);
+        rig.subscribe(source, "b");
+        let watches = ["a", "b"].map(|name| rig.watch(Some(source), name));
+        rig.actions();
+        rig.fail(servers[0]);
+        rig.connect(servers[1]);
+        rig.send(servers[1], &["b@other"]);
+        rig.wait(60_000);
+        rig.connect(servers[0]);
+        rig.send_all(servers[0], &["a@best"], &["b"]);
+        let states = watches.map(|watch| rig.state(watch));
+        assert_eq!(states, ["-", "b@other"], "the best has nothing for it");
+
+        rig.subscribe(source, shared_name);
+        let states = watches.map(|watch| rig.state(watch));
+        assert_eq!(states, ["a@best", "! Deleted"], "{shared_name}");
+        assert_eq!(rig.actions(), [Action::Close(servers[1])]);
+    }
+}
+
+#[test]
 fn c49_watches_hear_of_connections_when_no_server_is_left() {
     let mut rig = Rig::new();
     let (source, servers) = rig.source(2);
