@@ -4,11 +4,9 @@
 use super::contents::Key;
 use super::fallback::Fallback;
 use super::source::Source;
-use super::subscriptions::TypedSubscription;
 use super::view::View;
 use super::{Client, ServerId, SourceId};
 use crate::Moment;
-use crate::name::Selector;
 use crate::sink::{Cause, Event, WatchError};
 
 impl Client {
@@ -31,32 +29,6 @@ impl Client {
         };
         server.contents.keys().iter().any(is_held)
             && self.choose(source_id, |fallback| _ = fallback.return_to(place), now)
-    }
-
-    /// Returns a source to the best server that has sent a resource of a new
-    /// subscription already, to another source (C12, C48): it does not send it
-    /// again.
-    pub(super) fn return_for(
-        &mut self,
-        source_id: SourceId,
-        (url, subscription): &TypedSubscription,
-        now: Moment,
-    ) {
-        let Some(source) = self.sources.get(&source_id) else {
-            return;
-        };
-        let in_use = source.in_use();
-        let open_servers = source.open_servers().into_iter();
-        for id in open_servers.take_while(|id| Some(*id) != in_use) {
-            let contents = self.servers.get(&id).map(|server| &server.contents);
-            let has_any = contents.is_some_and(|contents| match &subscription.selector {
-                Selector::Name(name) => contents.has(url, name),
-                scope => contents.names(url).iter().any(|name| scope.covers(name)),
-            });
-            if has_any && self.return_to(source_id, id, now) {
-                return;
-            }
-        }
     }
 
     /// Connects a source to its next servers, if the present one has failed and
@@ -97,8 +69,7 @@ impl Client {
         let next = source.servers.get(fallback.current()).copied();
         if is_other {
             self.keep(source_id);
-            // What it said to other sources before it failed is no word on what
-            // this one has.
+            // Its old word, to other sources, is none on what this one has.
             next.into_iter().for_each(|id| self.start_anew(id, now));
         }
 
@@ -106,13 +77,13 @@ impl Client {
             source.fallback = fallback;
         }
         self.reopen(source_id, &old_servers, now);
-        for id in old_servers {
-            if self.is_replaced(source_id, id) {
-                self.start_anew(id, now);
-            }
-        }
 
         if is_other {
+            for id in old_servers {
+                if self.is_replaced(source_id, id) {
+                    self.start_anew(id, now);
+                }
+            }
             self.supersede_all(source_id);
             self.touch_all(source_id);
         }
@@ -218,13 +189,14 @@ impl Client {
         place.is_some_and(|(source, place)| place < source.fallback.current())
     }
 
-    /// Forgets everything that a failed server has said, if a source has
-    /// replaced it or begins to use it: the server is to send everything when
-    /// it is back. Other sources that use it keep their contents. A stream that
-    /// has no response yet is opened anew: it was told of what is forgotten.
+    /// Forgets everything that a server has said, if a source has replaced it
+    /// or begins to use it, and if it has failed or that is its old word: the
+    /// server is to send everything when it is back. Other sources that use it
+    /// keep their contents. A stream that has no response yet is opened anew: it
+    /// was told of what is forgotten.
     pub(super) fn start_anew(&mut self, id: ServerId, now: Moment) {
         let server = self.servers.get(&id);
-        if !server.is_some_and(|server| server.has_failed) {
+        if !server.is_some_and(|server| server.has_failed || server.is_outdated) {
             return;
         }
         for source in self.sources_of(id) {
