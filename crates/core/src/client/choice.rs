@@ -69,8 +69,7 @@ impl Client {
         let next = source.servers.get(fallback.current()).copied();
         if is_other {
             self.keep(source_id);
-            // What it said to other sources before it failed is no word on what
-            // this one has.
+            // Its old word, to other sources, is none on what this one has.
             next.into_iter().for_each(|id| self.start_anew(id, now));
         }
 
@@ -78,13 +77,13 @@ impl Client {
             source.fallback = fallback;
         }
         self.reopen(source_id, &old_servers, now);
-        for id in old_servers {
-            if self.is_replaced(source_id, id) {
-                self.start_anew(id, now);
-            }
-        }
 
         if is_other {
+            for id in old_servers {
+                if self.is_replaced(source_id, id) {
+                    self.start_anew(id, now);
+                }
+            }
             self.supersede_all(source_id);
             self.touch_all(source_id);
         }
@@ -190,13 +189,14 @@ impl Client {
         place.is_some_and(|(source, place)| place < source.fallback.current())
     }
 
-    /// Forgets everything that a failed server has said, if a source has
-    /// replaced it or begins to use it: the server is to send everything when
-    /// it is back. Other sources that use it keep their contents. A stream that
-    /// has no response yet is opened anew: it was told of what is forgotten.
+    /// Forgets everything that a server has said, if a source has replaced it
+    /// or begins to use it, and if it has failed or that is its old word: the
+    /// server is to send everything when it is back. Other sources that use it
+    /// keep their contents. A stream that has no response yet is opened anew: it
+    /// was told of what is forgotten.
     pub(super) fn start_anew(&mut self, id: ServerId, now: Moment) {
         let server = self.servers.get(&id);
-        if !server.is_some_and(|server| server.has_failed) {
+        if !server.is_some_and(|server| server.has_failed || server.is_outdated) {
             return;
         }
         for source in self.sources_of(id) {

@@ -182,7 +182,11 @@ impl Client {
         }
 
         self.absorb_all(&open_servers, now);
-        // The server may have answered another source already (C12).
+        // The server may have answered another source already (C12), and so may
+        // a better one (C48).
+        for id in open_servers {
+            self.return_to(source_id, id, now);
+        }
         self.supersede_all(source_id);
         self.fall_back(source_id, now);
         self.touch_subscription(&key);
@@ -289,8 +293,7 @@ impl Client {
         if let Some(server) = self.servers.get_mut(&id)
             && matches!(server.link, Link::Dialing | Link::Up)
         {
-            server.link = Link::Up;
-            server.sink.handle_connected();
+            server.note_connected();
         }
         self.absorb(id, now);
     }
@@ -304,10 +307,15 @@ impl Client {
         };
         let is_failure = server.note_disconnected(reason, now);
         self.absorb(id, now);
+        let sources = self.sources_of(id);
         if !is_failure {
+            // A source that returns is to hear only what comes from now on.
+            if sources.iter().any(|source| self.is_replaced(*source, id)) {
+                self.start_anew(id, now);
+            }
             return false;
         }
-        for source_id in self.sources_of(id) {
+        for source_id in sources {
             let place = self
                 .sources
                 .get(&source_id)
@@ -352,7 +360,7 @@ impl Client {
         };
         let delivery = server.sink.handle_response(response);
         if server.sink.got_response() {
-            server.has_failed = false;
+            server.note_response();
             for source_id in self.sources_of(id) {
                 if let Some(source) = self.sources.get_mut(&source_id)
                     && let Some(place) = source.place_of(id)

@@ -60,6 +60,9 @@ pub(super) struct Server {
     /// Whether the last stream, or the last attempt to open one, ended without
     /// a response, and none came since (C36).
     pub(super) has_failed: bool,
+    /// Whether the contents are the word of streams that have ended: no
+    /// response has come since. It is the old word of the server.
+    pub(super) is_outdated: bool,
     /// The subscriptions of all sources.
     subscriptions: Subscriptions,
     backoff: Backoff,
@@ -82,6 +85,7 @@ impl Server {
                 retry_at: Moment::START,
             },
             has_failed: false,
+            is_outdated: false,
             subscriptions: Subscriptions::default(),
             backoff: Backoff::new(config.backoff, seed),
             tokens: config.rate_limit.map(TokenBucket::new),
@@ -184,6 +188,7 @@ impl Server {
     fn forget_all(&mut self) {
         self.sink = Sink::new(self.config.sink.clone());
         self.contents = Contents::new();
+        self.is_outdated = false;
     }
 
     /// Returns whether the owner of the client has to open or to close a stream
@@ -216,21 +221,40 @@ impl Server {
         self.forget_all();
     }
 
+    /// Records that a stream has begun, in place of an earlier one if there is
+    /// one.
+    pub(super) fn note_connected(&mut self) {
+        self.is_outdated |= self.is_heard();
+        self.link = Link::Up;
+        self.sink.handle_connected();
+    }
+
+    /// Records that a response has come.
+    pub(super) fn note_response(&mut self) {
+        self.has_failed = false;
+        self.is_outdated = false;
+    }
+
+    /// Returns whether a response came on the present stream.
+    fn is_heard(&self) -> bool {
+        self.link == Link::Up && self.sink.got_response()
+    }
+
     /// Records that the stream, or the attempt to open one, has ended. Returns
     /// whether that is a failure: no response came on it (C36). The end of a
     /// spent stream is none.
     pub(super) fn note_disconnected(&mut self, reason: &str, now: Moment) -> bool {
-        let had_stream = match self.link {
-            Link::Up => true,
-            Link::Dialing => false,
+        match self.link {
+            Link::Up | Link::Dialing => {}
             Link::Idle { .. } => return false,
             Link::Spent => {
                 self.link = Link::Idle { retry_at: now };
                 return false;
             }
-        };
+        }
+        let got_response = self.is_heard();
+        self.is_outdated |= got_response;
         self.sink.handle_disconnected(reason);
-        let got_response = had_stream && self.sink.got_response();
         self.link = Link::Idle {
             retry_at: now + self.backoff.after_stream(got_response),
         };

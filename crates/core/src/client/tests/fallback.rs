@@ -71,6 +71,34 @@ fn c48_the_first_resource_of_a_better_server_ends_the_fallback() {
 }
 
 #[test]
+fn c48_so_does_one_that_a_better_server_has_sent_to_another_source() {
+    for shared_name in ["a", "*"] {
+        let mut rig = Rig::new();
+        let (source, servers) = rig.source(2);
+        let other = rig
+            .client
+            .add_source(vec![servers[0]], FallbackPolicy::Grpc);
+        rig.subscribe(other, shared_name);
+        rig.subscribe(source, "b");
+        let watches = ["a", "b"].map(|name| rig.watch(Some(source), name));
+        rig.actions();
+        rig.fail(servers[0]);
+        rig.connect(servers[1]);
+        rig.send(servers[1], &["b@other"]);
+        rig.wait(60_000);
+        rig.connect(servers[0]);
+        rig.send_all(servers[0], &["a@best"], &["b"]);
+        let states = watches.map(|watch| rig.state(watch));
+        assert_eq!(states, ["-", "b@other"], "the best has nothing for it");
+
+        rig.subscribe(source, shared_name);
+        let states = watches.map(|watch| rig.state(watch));
+        assert_eq!(states, ["a@best", "! Deleted"], "{shared_name}");
+        assert_eq!(rig.actions(), [Action::Close(servers[1])]);
+    }
+}
+
+#[test]
 fn c49_watches_hear_of_connections_when_no_server_is_left() {
     let mut rig = Rig::new();
     let (source, servers) = rig.source(2);
@@ -257,121 +285,6 @@ fn c33_a_server_that_says_nothing_takes_nothing_away() {
     assert_eq!(rig.state(watch), "a@1");
     rig.send(shared, &["a@2"]);
     assert_eq!(rig.state(watch), "a@2");
-}
-
-#[test]
-fn c47_the_old_word_of_a_server_that_cannot_be_reached_takes_nothing_away() {
-    let mut rig = Rig::new();
-    let servers = [rig.server(Mode::Delta), rig.server(Mode::Delta)];
-    let one = rig
-        .client
-        .add_source(servers.to_vec(), FallbackPolicy::Grpc);
-    let two = rig
-        .client
-        .add_source(vec![servers[1]], FallbackPolicy::Grpc);
-    for (source, name) in [(one, "a"), (one, "b"), (two, "a"), (two, "c")] {
-        rig.subscribe(source, name);
-    }
-    let watches = [(one, "a"), (two, "a"), (two, "c")];
-    let watches = watches.map(|(source, name)| rig.watch(Some(source), name));
-    let states = |rig: &Rig| watches.map(|watch| rig.state(watch));
-    rig.connect(servers[1]);
-    rig.send_all(servers[1], &["c@old"], &["a"]);
-    for _ in 0..2 {
-        rig.fail(servers[1]);
-        rig.wait(60_000);
-        rig.actions();
-    }
-    rig.client.handle_connected(servers[0], rig.now);
-    rig.requests(servers[0]);
-    rig.send(servers[0], &["a@1"]);
-    rig.fail(servers[0]);
-    rig.wait(60_000);
-    rig.actions();
-    rig.fail(servers[0]);
-    let unreached = ["a@1 ~ Unreachable", "! Unreachable", "c@old ~ Unreachable"];
-    assert_eq!(states(&rig), unreached);
-
-    rig.fail(servers[1]);
-    rig.wait(60_000);
-    rig.connect(servers[1]);
-    rig.send(servers[1], &["c@new"]);
-    assert_eq!(states(&rig), ["a@1", "! Deleted", "c@new"]);
-    rig.send_all(servers[1], &[], &["a"]);
-    assert_eq!(states(&rig), ["! Deleted", "! Deleted", "c@new"]);
-}
-
-#[test]
-fn c47_so_does_that_of_one_that_has_not_answered_since_it_is_back() {
-    let mut rig = Rig::new();
-    let servers = [rig.server(Mode::Delta), rig.server(Mode::Delta)];
-    let [one, two] = [servers.to_vec(), vec![servers[1]]].map(|servers| {
-        let source = rig.client.add_source(servers, FallbackPolicy::Grpc);
-        rig.subscribe(source, "a");
-        source
-    });
-    let watch = rig.watch(Some(one), "a");
-    rig.subscribe(two, "c");
-    let other = rig.watch(Some(two), "c");
-    rig.connect(servers[1]);
-    rig.send_all(servers[1], &["c@1"], &["a"]);
-    rig.client.handle_connected(servers[0], rig.now);
-    rig.requests(servers[0]);
-    rig.send(servers[0], &["a@1"]);
-    for _ in 0..2 {
-        rig.fail(servers[1]);
-        rig.wait(60_000);
-        rig.actions();
-    }
-    rig.client.handle_connected(servers[1], rig.now);
-    rig.requests(servers[1]);
-
-    // Something is missing when the better server fails.
-    rig.subscribe(one, "b");
-    rig.fail(servers[0]);
-    rig.wait(60_000);
-    rig.actions();
-    rig.fail(servers[0]);
-    let states = [watch, other].map(|watch| rig.state(watch));
-    assert_eq!(states, ["a@1 ~ Unreachable", "c@1 ~ Unreachable"]);
-    rig.connect(servers[1]);
-    rig.send_all(servers[1], &["b@2"], &["a"]);
-    let states = [watch, other].map(|watch| rig.state(watch));
-    assert_eq!(states, ["! Deleted", "c@1"]);
-}
-
-#[test]
-fn c47_a_stream_that_was_told_of_what_is_forgotten_is_opened_anew() {
-    let mut rig = Rig::new();
-    let (one, servers) = rig.source(2);
-    let two = rig
-        .client
-        .add_source(vec![servers[1]], FallbackPolicy::Grpc);
-    rig.subscribe(one, "a");
-    rig.subscribe(two, "b");
-    rig.connect(servers[1]);
-    rig.send(servers[1], &["b@1"]);
-    rig.fail(servers[1]);
-    rig.wait(60_000);
-    rig.connect(servers[1]);
-    rig.fail(servers[1]);
-    rig.wait(60_000);
-    rig.connect(servers[1]);
-    rig.fail(servers[0]);
-
-    let anew = [servers[1]].map(|id| [Action::Close(id), Action::Connect(id)]);
-    assert_eq!(rig.actions(), anew.concat());
-    let late = rig
-        .client
-        .handle_response(servers[1], sotw("n", &["b@2"]), rig.now);
-    assert_eq!(late, Err(SinkError::NotConnected));
-    rig.client.handle_connected(servers[1], rig.now);
-    let request = rig.client.poll_request(servers[1], rig.now);
-    let Some(Request::Delta(request)) = request else {
-        panic!("{request:?}");
-    };
-    assert_eq!(request.initial_versions.iter().count(), 0);
-    assert_eq!(request.subscribe.len(), 2);
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! ```
 
 mod fallback;
+mod old_word;
 mod origins;
 mod watches;
 
