@@ -93,6 +93,7 @@ where
 
     /// The same, where the first message may take as long as it likes: the other
     /// end speaks when there is news.
+    #[cfg(feature = "mcp")]
     pub(super) fn without_first_deadline(mut self) -> Self {
         self.state = State::Between;
         self
