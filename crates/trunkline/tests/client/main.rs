@@ -24,7 +24,6 @@ mod scripted;
 mod secrets;
 mod server;
 mod sources;
-mod spans;
 mod status;
 mod streams;
 mod tables;

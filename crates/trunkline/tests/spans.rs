@@ -1,21 +1,43 @@
 //! What a subscriber of tracing sees of a client: a span for each stream, and
-//! what is logged in it.
+//! what is logged in it. A program of its own: whether a subscriber of one
+//! thread sees a line depends on what other threads registered before it.
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "all of this is tests"
+)]
+
+#[path = "client/scripted.rs"]
+#[allow(dead_code, reason = "the tests of the client use the rest")]
+mod scripted;
+#[path = "client/server.rs"]
+#[allow(dead_code, reason = "the tests of the client use the rest")]
+mod server;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
-use trunkline::client::{Client, ClientBuilder};
+use trunkline::client::{Client, ClientBuilder, State, Watch};
 use trunkline::envoy::config::cluster::v3::Cluster;
 use trunkline::proto::acceptance::ResourceType;
 use trunkline::proto::envoy::google::protobuf::Any;
 
-use super::next;
-use super::scripted::Scripted;
-use super::server::{Serving, cluster};
+use scripted::Scripted;
+use server::{Serving, cluster};
+
+/// More than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The next state of a watch.
+async fn next<T: Send + Sync + 'static>(watch: &mut Watch<T>) -> State<T> {
+    let next = tokio::time::timeout(PATIENCE, watch.changed()).await;
+    next.expect("a state in time")
+}
 
 /// Fields and their values as text.
 #[derive(Clone, Debug, Default)]
