@@ -3,6 +3,7 @@
 //! Each check is a function from a file's text to findings. They read text,
 //! not syntax: quick, and wrong only where someone tries.
 
+mod guide;
 mod manifest;
 mod markdown;
 mod paths;
@@ -49,6 +50,10 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
             println!("{path}{finding}");
             broken += 1;
         }
+    }
+    for finding in guide::check(workspace, &files)? {
+        println!("ARCHITECTURE.md{finding}");
+        broken += 1;
     }
     if broken > 0 {
         return Err(Failure::new(format!("{broken} habits broken")));
