@@ -8,7 +8,9 @@
 //! ```
 //!
 //! With hedging, an attempt that takes too long goes on beside the next one,
-//! and the first good response wins.
+//! and the first good response wins. Such an attempt has been retried, and is
+//! not retried again; a response that would be, or its reset, is dropped while
+//! another attempt is under way or scheduled.
 
 use std::time::Duration;
 
@@ -27,6 +29,8 @@ pub struct Exchange<'p> {
     started: Duration,
     last_byte: Duration,
     attempts: Vec<Attempt>,
+    /// Whether a [`Step::Attempt`] was given whose attempt has not started.
+    is_scheduled: bool,
     is_exhausted: bool,
 }
 
@@ -35,9 +39,10 @@ pub struct Exchange<'p> {
 struct Attempt {
     number: u32,
     started: Duration,
-    /// Whether its per-try timeout has passed, and another attempt was made
-    /// beside it.
+    /// Whether its per-try timeout has passed and it goes on (45).
     is_late: bool,
+    /// Whether another attempt was made because it is late.
+    is_retried: bool,
 }
 
 /// What to do next.
@@ -73,6 +78,7 @@ impl<'p> Exchange<'p> {
             started: now,
             last_byte: now,
             attempts: Vec::new(),
+            is_scheduled: false,
             is_exhausted: false,
         }
     }
@@ -81,10 +87,12 @@ impl<'p> Exchange<'p> {
     /// `x-envoy-expected-rq-timeout-ms` says.
     pub fn start_attempt(&mut self, now: Duration) -> (u32, Option<Duration>) {
         let number = self.retries.attempts();
+        self.is_scheduled = false;
         self.attempts.push(Attempt {
             number,
             started: now,
             is_late: false,
+            is_retried: false,
         });
         let passed = now.saturating_sub(self.started);
         (number, self.timeouts.expected(passed, self.is_hedged))
@@ -102,7 +110,8 @@ impl<'p> Exchange<'p> {
         &self.timeouts
     }
 
-    /// Handles the headers of a response to an attempt.
+    /// Handles the headers of a response to an attempt: it goes to the client
+    /// unless it is retried, or would be and another attempt may do better.
     pub fn handle_response(
         &mut self,
         attempt: u32,
@@ -112,12 +121,23 @@ impl<'p> Exchange<'p> {
         context: &RetryContext,
     ) -> Step {
         self.last_byte = now;
+        if self.remove_attempt(attempt) {
+            return match self.retries.would_retry(status, headers) && self.awaits_another() {
+                true => Step::Wait,
+                false => Step::Respond,
+            };
+        }
         let verdict = self.retries.on_response(status, headers, context);
-        self.attempts.retain(|other| other.number != attempt);
-        self.after(verdict, now, Step::Respond)
+        let otherwise = match verdict == RetryVerdict::LimitExceeded && self.awaits_another() {
+            true => Step::Wait,
+            false => Step::Respond,
+        };
+        self.after(verdict, now, otherwise)
     }
 
-    /// Handles the reset of an attempt that had no response yet.
+    /// Handles the reset of an attempt that had no response yet: a retry if the
+    /// policy has one, else the reply to this reset, or [`Step::Wait`] while
+    /// another attempt is under way or scheduled.
     pub fn handle_reset(
         &mut self,
         attempt: u32,
@@ -125,11 +145,13 @@ impl<'p> Exchange<'p> {
         now: Duration,
         context: &RetryContext,
     ) -> Step {
-        self.attempts.retain(|other| other.number != attempt);
-        let verdict = self.retries.on_reset(reset, context);
-        let otherwise = match self.attempts.is_empty() {
-            true => Step::Reply(Reply::reset(reset)),
-            false => Step::Wait,
+        let verdict = match self.remove_attempt(attempt) {
+            true => RetryVerdict::No,
+            false => self.retries.on_reset(reset, context),
+        };
+        let otherwise = match self.awaits_another() {
+            true => Step::Wait,
+            false => Step::Reply(Reply::reset(reset)),
         };
         self.after(verdict, now, otherwise)
     }
@@ -166,7 +188,7 @@ impl<'p> Exchange<'p> {
             return Step::Reply(Reply::IdleTimeout);
         }
         if self.upstream_end().is_some_and(|end| end <= now) {
-            return Step::Reply(Reply::UpstreamStreamDuration);
+            return self.handle_upstream_end(now, context);
         }
         match self.first_late().is_some_and(|deadline| deadline <= now) {
             true => self.handle_late(now, context),
@@ -174,17 +196,43 @@ impl<'p> Exchange<'p> {
         }
     }
 
+    /// Gives up the attempt that has lasted longest: it is retried as one that
+    /// was reset, or the client gets a reply, whatever else is under way.
+    fn handle_upstream_end(&mut self, now: Duration, context: &RetryContext) -> Step {
+        let oldest = self.attempts.iter().min_by_key(|attempt| attempt.started);
+        let oldest = oldest.map_or(0, |attempt| attempt.number);
+        let verdict = match self.remove_attempt(oldest) {
+            true => RetryVerdict::No,
+            false => self.retries.on_reset(Reset::Stream, context),
+        };
+        self.after(verdict, now, Step::Reply(Reply::UpstreamStreamDuration))
+    }
+
     fn handle_late(&mut self, now: Duration, context: &RetryContext) -> Step {
         if self.is_hedged {
-            self.attempts
-                .iter_mut()
-                .for_each(|attempt| attempt.is_late = true);
             let verdict = self.retries.on_hedge(context);
+            let is_retried = matches!(verdict, RetryVerdict::Retry(_));
+            for attempt in self.attempts.iter_mut().filter(|attempt| !attempt.is_late) {
+                attempt.is_late = true;
+                attempt.is_retried = is_retried;
+            }
             return self.after(verdict, now, Step::Wait);
         }
         self.attempts.clear();
         let verdict = self.retries.on_reset(Reset::Stream, context);
         self.after(verdict, now, Step::Reply(Reply::PerTryTimeout))
+    }
+
+    /// Removes an attempt that has ended. Returns whether it was retried.
+    fn remove_attempt(&mut self, number: u32) -> bool {
+        let index = self.attempts.iter().position(|a| a.number == number);
+        index.is_some_and(|index| self.attempts.remove(index).is_retried)
+    }
+
+    /// Returns whether another attempt is under way or scheduled, whose response
+    /// may be better than what there is.
+    fn awaits_another(&self) -> bool {
+        self.is_scheduled || !self.attempts.is_empty()
     }
 
     fn first_late(&self) -> Option<Duration> {
@@ -203,7 +251,10 @@ impl<'p> Exchange<'p> {
 
     fn after(&mut self, verdict: RetryVerdict, now: Duration, otherwise: Step) -> Step {
         match verdict {
-            RetryVerdict::Retry(delay) => Step::Attempt { at: now + delay },
+            RetryVerdict::Retry(delay) => {
+                self.is_scheduled = true;
+                Step::Attempt { at: now + delay }
+            }
             RetryVerdict::No => otherwise,
             RetryVerdict::LimitExceeded => {
                 self.is_exhausted = true;

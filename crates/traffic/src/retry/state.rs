@@ -90,7 +90,7 @@ impl<'p> RetryState<'p> {
         headers: &Headers,
         context: &RetryContext,
     ) -> RetryVerdict {
-        if !self.covers_response(status, headers) {
+        if !self.would_retry(status, headers) {
             return RetryVerdict::No;
         }
         let limited = self.policy.rate_limited.as_ref();
@@ -115,7 +115,8 @@ impl<'p> RetryState<'p> {
         }
     }
 
-    fn covers_response(&self, status: u16, headers: &Headers) -> bool {
+    /// Returns whether the policy retries such a response, if retries are left.
+    pub(super) fn would_retry(&self, status: u16, headers: &Headers) -> bool {
         // A service that says "not again" is believed, whatever its status.
         if headers.has("x-envoy-ratelimited") {
             return self.conditions.has(Condition::RateLimited);

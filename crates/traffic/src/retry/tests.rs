@@ -483,6 +483,89 @@ fn d45_a_hedged_attempt_goes_on_beside_the_next() {
     assert_eq!(reset, Step::Reply(Reply::Reset(Reset::ConnectFailure)));
 }
 
+/// An exchange whose first attempt is late at 10 ms, with a policy of so many
+/// retries, after a back-off.
+fn hedged(policy: &RetryPolicy) -> (Exchange<'_>, Duration) {
+    let headers = Headers::new();
+    let state = RetryState::new(policy, &request(&headers));
+    let timeouts = Timeouts {
+        per_try: Some(ms(10)),
+        ..Timeouts::default()
+    };
+    let mut exchange = Exchange::new(state, timeouts, true, ms(0));
+    exchange.start_attempt(ms(0));
+    let later = RetryContext {
+        random: 15_000,
+        ..NOTHING
+    };
+    match exchange.handle_timeout(ms(10), &later) {
+        Step::Attempt { at } => (exchange, at),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn d45_a_late_attempt_is_not_retried_again() {
+    let policy = policy(&json!({"retry_on": "5xx", "num_retries": 2}));
+    let (mut exchange, at) = hedged(&policy);
+    assert!(at > ms(11), "a back-off, to {at:?}");
+    // Its reset finds a retry scheduled, and uses up none.
+    let reset = exchange.handle_reset(1, Reset::ConnectFailure, ms(11), &NOTHING);
+    assert_eq!(reset, Step::Wait);
+    assert_eq!(exchange.start_attempt(at).0, 2);
+    let reset = exchange.handle_reset(2, Reset::ConnectFailure, at, &NOTHING);
+    assert!(matches!(reset, Step::Attempt { .. }), "{reset:?}");
+    assert_eq!(exchange.start_attempt(at).0, 3);
+    let reset = exchange.handle_reset(3, Reset::ConnectFailure, at, &NOTHING);
+    assert_eq!(reset, Step::Reply(Reply::Reset(Reset::ConnectFailure)));
+}
+
+#[test]
+fn d45_a_bad_response_waits_for_the_other_attempts() {
+    let policy = policy(&json!({"retry_on": "5xx", "num_retries": 1}));
+    let headers = Headers::new();
+    let respond = |exchange: &mut Exchange<'_>, attempt, status| {
+        exchange.handle_response(attempt, status, &headers, ms(50), &NOTHING)
+    };
+    // A late attempt's, while its successor is scheduled, and under way.
+    let (mut exchange, _) = hedged(&policy);
+    assert_eq!(respond(&mut exchange, 1, 503), Step::Wait);
+    let (mut exchange, at) = hedged(&policy);
+    exchange.start_attempt(at);
+    assert_eq!(respond(&mut exchange, 1, 503), Step::Wait);
+    assert_eq!(respond(&mut exchange, 2, 503), Step::Respond);
+    assert!(exchange.is_exhausted());
+    // The last one's, while a late attempt is under way.
+    let (mut exchange, at) = hedged(&policy);
+    exchange.start_attempt(at);
+    assert_eq!(respond(&mut exchange, 2, 503), Step::Wait);
+    assert_eq!(respond(&mut exchange, 1, 200), Step::Respond);
+    // One that no policy retries goes to the client at once.
+    let (mut exchange, _) = hedged(&policy);
+    assert_eq!(respond(&mut exchange, 1, 404), Step::Respond);
+}
+
+#[test]
+fn d40_an_attempt_that_lasts_too_long_is_retried() {
+    let policy = policy(&json!({"retry_on": "reset", "num_retries": 1}));
+    let headers = Headers::new();
+    let state = RetryState::new(&policy, &request(&headers));
+    let timeouts = Timeouts {
+        upstream_stream: Some(ms(10)),
+        ..Timeouts::default()
+    };
+    let mut exchange = Exchange::new(state, timeouts, false, ms(0));
+    exchange.start_attempt(ms(0));
+    let step = exchange.handle_timeout(ms(10), &NOTHING);
+    assert!(matches!(step, Step::Attempt { .. }), "{step:?}");
+    exchange.start_attempt(ms(10));
+    assert_eq!(exchange.handle_timeout(ms(19), &NOTHING), Step::Wait);
+    assert_eq!(
+        exchange.handle_timeout(ms(20), &NOTHING),
+        Step::Reply(Reply::UpstreamStreamDuration)
+    );
+}
+
 #[test]
 fn d40_a_policy_says_how_long_an_attempt_may_be_idle() {
     let idle = |json: Value| policy(&json).per_try_idle_timeout();
