@@ -41,9 +41,9 @@ impl<'a> Entry<'a> {
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
-        let (nacks, stale) = state.publisher.close(self.stream, self.shared.now());
-        state.past.nacks += nacks;
-        state.past.stale += stale;
+        let closed = state.publisher.close(self.stream, self.shared.now());
+        state.past.nacks += closed.nacks;
+        state.past.stale += closed.stale;
         state.streams.remove(&self.stream);
         drop(state);
         self.shared.look_at_soak();
