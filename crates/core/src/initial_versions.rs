@@ -61,8 +61,7 @@ impl InitialVersions {
 
     /// The bytes of all names and versions, which are counted as the list is
     /// made.
-    #[must_use]
-    pub fn text_bytes(&self) -> usize {
+    pub(crate) fn text_bytes(&self) -> usize {
         self.0.as_ref().map_or(0, |list| list.text_bytes)
     }
 

@@ -270,6 +270,14 @@ impl Publisher {
         open.map_or_else(Outdated::default, |open| open.machine.take_outdated())
     }
 
+    /// Ends a slice: others that share the publisher can use it now.
+    pub fn end_slice(&mut self) {
+        self.promoted.end_slice();
+        if let Some(staging) = &mut self.staging {
+            staging.newest.end_slice();
+        }
+    }
+
     /// A stream ended.
     pub fn close(&mut self, stream: PublisherStream, now: Moment) -> Closed {
         let Some(Open { side, machine }) = self.streams.remove(&stream) else {
