@@ -213,7 +213,13 @@ fn take(entry: &Entry<'_>, peer: &str, reader: &mut Reader, read: Read) -> Resul
         Handled::Stale => tracing::debug!(peer, %collection, "a stale nonce was ignored"),
         Handled::Refused => {
             reader.met(Limit::Collections);
-            tracing::warn!(peer, %collection, "one collection too many, or its name is too long");
+            let collection = collection.as_str();
+            let collection = &collection[..collection.floor_char_boundary(SHOWN_NAME)];
+            tracing::warn!(
+                peer,
+                collection,
+                "one collection too many, or its name is too long"
+            );
         }
         Handled::VersionsIgnored => {
             reader.met(Limit::HeldVersions);
@@ -285,6 +291,9 @@ fn withhold_keys(response: &Resources) -> Resources {
     }
     response
 }
+
+/// Bytes of the name of a refused collection in the log.
+const SHOWN_NAME: usize = 256;
 
 /// Collections whose type URLs are remembered.
 const MOST_ASKED: usize = 1024;
