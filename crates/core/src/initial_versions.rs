@@ -23,6 +23,8 @@ struct List {
     by_name: HashTable<u32>,
     hasher: DefaultHashBuilder,
     longest_name: usize,
+    /// Of all names and versions.
+    text_bytes: usize,
 }
 
 impl InitialVersions {
@@ -57,6 +59,12 @@ impl InitialVersions {
         self.0.as_ref().map_or(0, |list| list.longest_name)
     }
 
+    /// The bytes of all names and versions, which are counted as the list is
+    /// made.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |list| list.text_bytes)
+    }
+
     /// Returns whether both share one list in memory, and so are equal without
     /// a comparison. Empty ones share nothing.
     pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
@@ -82,10 +90,13 @@ impl List {
     /// Adds a name and its version. A name that is there gets the later
     /// version, as a key of any Protobuf map does.
     fn insert(&mut self, name: Name, version: Version) {
+        self.text_bytes += version.as_str().len();
         if let Some(index) = self.find(&name) {
-            self.versions[index as usize].1 = version;
+            let earlier = std::mem::replace(&mut self.versions[index as usize].1, version);
+            self.text_bytes -= earlier.as_str().len();
             return;
         }
+        self.text_bytes += name.as_str().len();
         self.longest_name = self.longest_name.max(name.as_str().len());
         let Self {
             versions, hasher, ..
@@ -116,6 +127,7 @@ impl FromIterator<(Name, Version)> for InitialVersions {
             by_name: HashTable::with_capacity(room),
             hasher: DefaultHashBuilder::default(),
             longest_name: 0,
+            text_bytes: 0,
         };
         for (name, version) in versions {
             list.insert(name, version);
@@ -157,6 +169,8 @@ mod tests {
             let all = all.iter().map(|(name, v)| ((*name).into(), (*v).into()));
             all.collect()
         };
+        let versions = named(&[("a", "1"), ("bcd", "1"), ("a", "20")]);
+        assert_eq!(versions.text_bytes(), "abcd120".len());
         let versions = named(&[("a", "1"), ("bcd", "1"), ("a", "2")]);
         assert_eq!(versions.get(&"a".into()), Some(&"2".into()));
         assert_eq!(versions.get(&"bcd".into()), Some(&"1".into()));

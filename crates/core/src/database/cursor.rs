@@ -3,6 +3,7 @@
 //! A subscriber names its cursor by [`CursorId`] and never its view, since a
 //! view may be split while the cursor is open.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::subscribers::{CursorId, CursorSlot, DemandChange, SubscriberId};
@@ -198,6 +199,43 @@ impl Database {
         let mut resources: Vec<_> = held_resources.collect();
         resources.sort_by(|a, b| a.name.cmp(&b.name));
         resources
+    }
+
+    /// Returns the resource that a client holds under a name if its cursor is
+    /// at `position`, as [`Self::resource_at`] does; `None` also for a name
+    /// without an entry.
+    pub(crate) fn named_resource_at(
+        &mut self,
+        id: CursorId,
+        name: &Name,
+        position: Position,
+    ) -> Option<Arc<Resource>> {
+        self.work.entries += 1;
+        let entry = self.table_of(id).find(name.as_str())?;
+        self.resource_at(id, entry, position)
+    }
+
+    /// The number of slots of the cursor's type, free ones included.
+    pub(crate) fn slots(&self, id: CursorId) -> usize {
+        self.table_of(id).entries.slots()
+    }
+
+    /// Returns the resources in some slots of the cursor's type that a client
+    /// holds if its cursor is at `position`. While that is pinned, a caller that
+    /// visits all slots in parts misses none, whatever changes meanwhile.
+    pub(crate) fn resources_in_slots(
+        &mut self,
+        id: CursorId,
+        slots: Range<usize>,
+        position: Position,
+    ) -> Vec<Arc<Resource>> {
+        self.work.entries += slots.len() as u64;
+        let entries = &self.table_of(id).entries;
+        let used = slots.map(|slot| slot as u32);
+        let used: Vec<_> = used.filter(|slot| entries.get(*slot).is_some()).collect();
+        let held = used.into_iter().map(EntryId);
+        held.filter_map(|entry| self.resource_at(id, entry, position))
+            .collect()
     }
 
     /// Returns the names that changed after `position`, in the order of the

@@ -5,11 +5,16 @@
 //!        ▲                              ▲              └─ NACK ─▶ rejected, held as before
 //!        └── asked again without nonce  └── the state is neither held nor rejected
 //! ```
+//!
+//! Polls compare a long list of claimed versions in slices, and send nothing
+//! before the last of them (S85).
 
 use std::collections::VecDeque;
 
+use super::comparison::Comparison;
 use super::held::Held;
 use super::message::{ENTRY, RequestResources, ResourcesUpdate};
+use super::outdated::Outdated;
 use crate::database::{CursorId, Database, Position, Scope, StreamId, SubscriberId};
 use crate::message::InitialVersions;
 use crate::params::ParamsId;
@@ -32,6 +37,8 @@ pub(super) struct CollectionStream {
     held: Held,
     /// Bytes of what the sink says it holds, until it holds what was sent.
     claimed: usize,
+    /// What the sink says it holds is being compared; then nothing is pending.
+    comparison: Option<Comparison>,
     /// The response without an acknowledgement; there is one at most (M2).
     pending: Option<Pending>,
     /// The nonce of the newest response.
@@ -62,6 +69,7 @@ impl CollectionStream {
             incremental: request.incremental,
             held: Held::Claimed(request.initial_versions.clone()),
             claimed: weight(&request.initial_versions),
+            comparison: None,
             pending: None,
             latest: None,
             rejected: VecDeque::new(),
@@ -70,10 +78,19 @@ impl CollectionStream {
 
     /// Begins anew: the sink asked again without a nonce (M13). A state that it
     /// rejected is sent again, since it may have been mended meanwhile.
-    pub(super) fn restart(&mut self, db: &mut Database, request: &RequestResources) {
+    pub(super) fn restart(
+        &mut self,
+        db: &mut Database,
+        request: &RequestResources,
+        outdated: &mut Outdated,
+    ) {
         self.unpin_pending(db);
+        if let Some(comparison) = self.comparison.take() {
+            db.unpin(self.cursor, comparison.position);
+            outdated.add_comparison(comparison);
+        }
         let claimed = Held::Claimed(request.initial_versions.clone());
-        self.replace_held(db, claimed);
+        self.replace_held(db, claimed, outdated);
         self.claimed = weight(&request.initial_versions);
         self.latest = None;
         self.rejected.clear();
@@ -87,10 +104,15 @@ impl CollectionStream {
 
     /// Takes an ACK of the newest response. A second one changes nothing but
     /// what the sink wishes.
-    pub(super) fn handle_ack(&mut self, db: &mut Database, incremental: bool) {
+    pub(super) fn handle_ack(
+        &mut self,
+        db: &mut Database,
+        incremental: bool,
+        outdated: &mut Outdated,
+    ) {
         self.incremental = incremental;
         if let Some(Pending { position, sum }) = self.pending.take() {
-            self.replace_held(db, Held::At { position, sum });
+            self.replace_held(db, Held::At { position, sum }, outdated);
         }
     }
 
@@ -117,26 +139,69 @@ impl CollectionStream {
 
     /// Returns the next update, if there is one and the sink may have it: a
     /// state that it neither holds nor has rejected. It is made of the newest
-    /// state, so that changes meanwhile are one (M2).
+    /// state, so that changes meanwhile are one (M2). Names that are compared
+    /// are subtracted from the budget; see [`Self::is_comparing`].
     pub(super) fn poll(
         &mut self,
         db: &mut Database,
+        budget: &mut usize,
         make_nonce: impl FnOnce() -> Nonce,
     ) -> Option<(Nonce, Version, ResourcesUpdate)> {
+        let (Pending { position, sum }, update) = self.make_update(db, budget)?;
+        self.pending = Some(Pending { position, sum });
+        let nonce = make_nonce();
+        self.latest = Some(nonce.clone());
+        Some((nonce, Version::of_hash(sum), update))
+    }
+
+    /// Makes the next update, whose position is pinned; `None` also if there is
+    /// more to compare before.
+    fn make_update(
+        &mut self,
+        db: &mut Database,
+        budget: &mut usize,
+    ) -> Option<(Pending, ResourcesUpdate)> {
+        if self.comparison.is_some() {
+            return self.compare(db, budget);
+        }
         let sum = db.fingerprint_sum(self.cursor);
         if self.pending.is_some() || self.held.is_state(sum) || self.find_rejection(sum).is_some() {
             return None;
+        }
+        let position = db.head(self.cursor);
+        db.pin(self.cursor, position);
+        if self.incremental
+            && let Some(claimed) = self.held.claimed()
+        {
+            self.comparison = Some(Comparison::new(claimed, position, sum));
+            return self.compare(db, budget);
         }
         let update = match self.incremental {
             true => self.held.changes(db, self.cursor),
             false => ResourcesUpdate::FullState(db.list(self.cursor)),
         };
-        let position = db.head(self.cursor);
-        db.pin(self.cursor, position);
-        self.pending = Some(Pending { position, sum });
-        let nonce = make_nonce();
-        self.latest = Some(nonce.clone());
-        Some((nonce, Version::of_hash(sum), update))
+        Some((Pending { position, sum }, update))
+    }
+
+    /// Compares a slice of what the sink says it holds. Returns the update after
+    /// the last one.
+    fn compare(
+        &mut self,
+        db: &mut Database,
+        budget: &mut usize,
+    ) -> Option<(Pending, ResourcesUpdate)> {
+        let comparison = self.comparison.as_mut()?;
+        if !comparison.advance(db, self.cursor, budget) {
+            return None;
+        }
+        let comparison = self.comparison.take()?;
+        let Comparison { position, sum, .. } = comparison;
+        Some((Pending { position, sum }, comparison.into_update()))
+    }
+
+    /// Whether a further poll goes on with a comparison.
+    pub(super) fn is_comparing(&self) -> bool {
+        self.comparison.is_some()
     }
 
     /// Bytes of what the sink says it holds.
@@ -145,9 +210,13 @@ impl CollectionStream {
     }
 
     /// Ends the conversation, and what the database keeps for it.
-    pub(super) fn close(self, db: &mut Database) {
+    pub(super) fn close(self, db: &mut Database, outdated: &mut Outdated) {
         db.close_cursor(self.cursor);
         db.remove_subscriber(self.subscriber);
+        outdated.add_held(self.held);
+        if let Some(comparison) = self.comparison {
+            outdated.add_comparison(comparison);
+        }
     }
 
     /// What people see: whether an acknowledgement is awaited, and whether the
@@ -174,12 +243,13 @@ impl CollectionStream {
 
     /// Keeps what the sink holds; the position of what it held before is no
     /// longer needed.
-    fn replace_held(&mut self, db: &mut Database, held: Held) {
+    fn replace_held(&mut self, db: &mut Database, held: Held, outdated: &mut Outdated) {
         self.claimed = 0;
         let before = std::mem::replace(&mut self.held, held);
         if let Held::At { position, .. } = before {
             db.unpin(self.cursor, position);
         }
+        outdated.add_held(before);
     }
 
     fn unpin_pending(&mut self, db: &mut Database) {
@@ -191,9 +261,7 @@ impl CollectionStream {
 
 /// The bytes that a sink's versions take, about.
 pub(super) fn weight(versions: &InitialVersions) -> usize {
-    let entries = versions.iter();
-    let bytes = entries.map(|(name, version)| name.as_str().len() + version.as_str().len());
-    bytes.map(|bytes| bytes + ENTRY).sum()
+    versions.text_bytes() + versions.len() * ENTRY
 }
 
 /// The conversations of a stream, by collection.

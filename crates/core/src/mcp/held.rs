@@ -1,12 +1,10 @@
-//! What a source knows of a sink's state of one collection, and the update from
-//! there to the newest state.
+//! What a source knows of a sink's state of one collection.
 
 use std::sync::Arc;
 
 use crate::database::{CursorId, Database, Position};
 use crate::mcp::ResourcesUpdate;
 use crate::message::InitialVersions;
-use crate::resource::Resource;
 
 /// The state that a sink holds. A response changes it when it is ACKed.
 #[derive(Debug)]
@@ -25,35 +23,34 @@ impl Held {
         matches!(self, Self::At { sum, .. } if *sum == newest)
     }
 
-    /// The changes from the held state to the newest (M7).
+    /// The versions that have to be compared to know what the sink lacks.
+    pub(super) fn claimed(&self) -> Option<&InitialVersions> {
+        match self {
+            Self::Claimed(versions) if !versions.is_empty() => Some(versions),
+            _ => None,
+        }
+    }
+
+    /// The changes to the newest state of a sink whose versions need not be
+    /// compared (M7).
     pub(super) fn changes(&self, db: &mut Database, cursor: CursorId) -> ResourcesUpdate {
         match self {
-            Self::Claimed(versions) => changes_since_claim(versions, &db.list(cursor)),
+            Self::Claimed(_) => changes_since_nothing(db, cursor),
             Self::At { position, .. } => changes_since(db, cursor, *position),
         }
     }
 }
 
-/// Compares versions. To a sink that says it holds nothing, an empty collection
-/// is sent as full state, which it cannot mistake for "nothing changed" (M10).
-fn changes_since_claim(claimed: &InitialVersions, newest: &[Arc<Resource>]) -> ResourcesUpdate {
-    if newest.is_empty() && claimed.is_empty() {
-        return ResourcesUpdate::FullState(Vec::new());
-    }
-    let is_other = |resource: &&Arc<Resource>| {
-        let version = claimed.get(&resource.name);
-        version != Some(&resource.version)
-    };
-    let resources = newest.iter().filter(is_other).cloned().collect();
-    // The list is sorted by name.
-    let is_gone = |name: &&crate::name::Name| {
-        let found = newest.binary_search_by(|resource| resource.name.cmp(name));
-        found.is_err()
-    };
-    let names = claimed.iter().map(|(name, _)| name);
-    ResourcesUpdate::Incremental {
-        resources,
-        removed: names.filter(is_gone).cloned().collect(),
+/// To a sink that says it holds nothing, an empty collection is sent as full
+/// state, which it cannot mistake for "nothing changed" (M10).
+fn changes_since_nothing(db: &mut Database, cursor: CursorId) -> ResourcesUpdate {
+    let resources = db.list(cursor);
+    match resources.is_empty() {
+        true => ResourcesUpdate::FullState(resources),
+        false => ResourcesUpdate::Incremental {
+            resources,
+            removed: Vec::new(),
+        },
     }
 }
 

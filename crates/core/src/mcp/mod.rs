@@ -20,8 +20,10 @@
 
 mod canary;
 mod collection_stream;
+mod comparison;
 mod held;
 mod message;
+mod outdated;
 mod publisher;
 mod sink;
 mod source;
@@ -30,6 +32,7 @@ mod tests;
 
 pub use canary::{Rollout, Stage};
 pub use message::{RequestResources, Resources, ResourcesUpdate, SinkNode};
-pub use publisher::{Canaries, Publisher, PublisherStream};
+pub use outdated::Outdated;
+pub use publisher::{Canaries, Closed, Publisher, PublisherStream};
 pub use sink::{Delivery, McpSink, Received, Rejected, SinkError, Verdict};
 pub use source::{Handled, McpSource, Served, SourceError};

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use super::canary::{Rollout, Stage};
 use super::message::{RequestResources, Resources, SinkNode};
+use super::outdated::Outdated;
 use super::source::{Handled, McpSource, Served, SourceError};
 use crate::change::{Change, Transaction};
 use crate::database::{ApplyError, Database, StreamId};
@@ -48,6 +49,17 @@ impl Canaries {
 /// A stream of a publisher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PublisherStream(u64);
+
+/// What is left of a stream that ended.
+#[derive(Debug, Default)]
+pub struct Closed {
+    /// NACKs (M11).
+    pub nacks: u64,
+    /// Requests with an old nonce (M4).
+    pub stale: u64,
+    /// To be dropped where nobody waits.
+    pub outdated: Outdated,
+}
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -243,22 +255,49 @@ impl Publisher {
         open.machine.poll_resources(db)
     }
 
-    /// A stream ended. Returns its machine's counters: NACKs, and requests with
-    /// an old nonce.
-    pub fn close(&mut self, stream: PublisherStream, now: Moment) -> (u64, u64) {
+    /// Whether a further poll of a stream goes on with comparing the versions
+    /// that its sink says it holds.
+    #[must_use]
+    pub fn is_comparing(&self, stream: PublisherStream) -> bool {
+        let open = self.streams.get(&stream);
+        open.is_some_and(|open| open.machine.is_comparing())
+    }
+
+    /// Takes what the last request of a stream made outdated, to be dropped where
+    /// nobody waits.
+    pub fn take_outdated(&mut self, stream: PublisherStream) -> Outdated {
+        let open = self.streams.get_mut(&stream);
+        open.map_or_else(Outdated::default, |open| open.machine.take_outdated())
+    }
+
+    /// Ends a slice: others that share the publisher can use it now.
+    pub fn end_slice(&mut self) {
+        self.promoted.end_slice();
+        if let Some(staging) = &mut self.staging {
+            staging.newest.end_slice();
+        }
+    }
+
+    /// A stream ended.
+    pub fn close(&mut self, stream: PublisherStream, now: Moment) -> Closed {
         let Some(Open { side, machine }) = self.streams.remove(&stream) else {
-            return (0, 0);
+            return Closed::default();
         };
         self.by_id.remove(&(side, machine.stream()));
-        let counters = (machine.nacks(), machine.stale());
-        match (&mut self.staging, side) {
+        let (nacks, stale) = (machine.nacks(), machine.stale());
+        let outdated = match (&mut self.staging, side) {
             (Some(staging), Side::Newest) => {
-                machine.close(&mut staging.newest);
+                let outdated = machine.close(&mut staging.newest);
                 staging.rollout.handle_disconnected(&stream, now);
+                outdated
             }
             _ => machine.close(&mut self.promoted),
+        };
+        Closed {
+            nacks,
+            stale,
+            outdated,
         }
-        counters
     }
 
     /// Returns the streams that changes concern.

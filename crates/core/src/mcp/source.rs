@@ -4,7 +4,8 @@ use std::ops::Bound;
 
 use super::collection_stream::{CollectionStream, Collections, weight};
 use super::message::{RequestResources, Resources, SinkNode};
-use crate::database::{Database, StreamId};
+use super::outdated::Outdated;
+use crate::database::{Database, SLICE, StreamId};
 use crate::message::{ErrorDetail, InitialVersions};
 use crate::resource::{Nonce, TypeUrl};
 
@@ -71,6 +72,21 @@ pub enum SourceError {
     },
 }
 
+impl RequestResources {
+    /// Checks what the sink says of itself. A source does so too; a caller that
+    /// has it behind a lock can check before, and drop a request that fails.
+    ///
+    /// # Errors
+    /// It is too much, and the stream has to end.
+    pub fn check(&self) -> Result<(), SourceError> {
+        let bytes = self.node.as_ref().map_or(0, SinkNode::weight);
+        match bytes > MAX_NODE {
+            true => Err(SourceError::Node { bytes }),
+            false => Ok(()),
+        }
+    }
+}
+
 /// One stream of a source: what each collection's conversation is at. Contents
 /// are in a [`Database`], which streams share.
 #[derive(Debug)]
@@ -82,6 +98,10 @@ pub struct McpSource {
     /// The collection of the last response: the next one is another's, if
     /// another has something to say.
     last: Option<TypeUrl>,
+    /// Bytes of what the sink says it holds, in all collections.
+    claimed: usize,
+    /// What the last request made outdated, until it is taken.
+    outdated: Outdated,
     nonces: u64,
     stale: u64,
     nacks: u64,
@@ -97,6 +117,8 @@ impl McpSource {
             node: SinkNode::default(),
             collections: Collections::new(),
             last: None,
+            claimed: 0,
+            outdated: Outdated::default(),
             nonces: 0,
             stale: 0,
             nacks: 0,
@@ -148,8 +170,21 @@ impl McpSource {
     /// Bytes of the versions that the sink says it holds.
     #[must_use]
     pub fn claimed(&self) -> usize {
-        let collections = self.collections.values();
-        collections.map(CollectionStream::claimed).sum()
+        self.claimed
+    }
+
+    /// Whether the versions that the sink says it holds are being compared. A
+    /// further poll goes on with that, and may have a response then.
+    #[must_use]
+    pub fn is_comparing(&self) -> bool {
+        let mut collections = self.collections.values();
+        collections.any(CollectionStream::is_comparing)
+    }
+
+    /// Takes what the last request made outdated. If it is not taken, the next
+    /// request drops it.
+    pub fn take_outdated(&mut self) -> Outdated {
+        std::mem::take(&mut self.outdated)
     }
 
     /// The collections with a response that is not acknowledged.
@@ -160,7 +195,8 @@ impl McpSource {
     }
 
     /// Takes a request. Whether it is an ACK or a NACK is decided by its error
-    /// alone (M3).
+    /// alone (M3). The versions in a request are shared: a caller that keeps a
+    /// clone decides when they are dropped.
     ///
     /// # Errors
     /// The stream has to end.
@@ -188,11 +224,8 @@ impl McpSource {
                 served: served.clone(),
             });
         }
+        request.check()?;
         if let Some(node) = &request.node {
-            let bytes = node.weight();
-            if bytes > MAX_NODE {
-                return Err(SourceError::Node { bytes });
-            }
             self.node.clone_from(node);
         }
         let Some(nonce) = &request.nonce else {
@@ -206,7 +239,10 @@ impl McpSource {
         };
         Ok(match request.error {
             None => {
-                collection.handle_ack(db, request.incremental);
+                self.claimed -= collection.claimed();
+                self.outdated = Outdated::default();
+                collection.handle_ack(db, request.incremental, &mut self.outdated);
+                self.claimed += collection.claimed();
                 Handled::Ack
             }
             Some(error) => {
@@ -227,9 +263,10 @@ impl McpSource {
     ) -> Handled {
         let known = self.collections.get(&request.collection);
         let before = known.map_or(0, CollectionStream::claimed);
-        let others = self.claimed() - before;
+        let others = self.claimed - before;
         let claimed = weight(&request.initial_versions);
         let has_room = claimed == 0 || others + claimed <= room.min(MAX_CLAIMED);
+        self.outdated = Outdated::default();
         if !has_room {
             // A full state needs none.
             request.initial_versions = InitialVersions::default();
@@ -238,7 +275,8 @@ impl McpSource {
         let handled = match self.collections.get_mut(&request.collection) {
             None => self.begin(db, request),
             Some(collection) => {
-                collection.restart(db, &request);
+                collection.restart(db, &request, &mut self.outdated);
+                self.claimed = others + collection.claimed();
                 Handled::Restarted
             }
         };
@@ -254,17 +292,23 @@ impl McpSource {
             return Handled::Refused;
         }
         let collection = CollectionStream::new(db, self.stream, &request);
+        self.claimed += collection.claimed();
         self.collections.insert(request.collection, collection);
         Handled::First
     }
 
     /// Returns the next response, if there is one: of each collection in turn.
+    /// Of the versions that the sink says it holds, [`SLICE`] are compared, and
+    /// nothing is sent of that collection before all are: see
+    /// [`Self::is_comparing`] (S85).
     pub fn poll_resources(&mut self, db: &mut Database) -> Option<Resources> {
         let last = self.last.clone();
         let after = last.clone().map_or(Bound::Unbounded, Bound::Excluded);
-        self.poll_range(db, (after, Bound::Unbounded)).or_else(|| {
+        let mut budget = SLICE;
+        let response = self.poll_range(db, (after, Bound::Unbounded), &mut budget);
+        response.or_else(|| {
             let until = last.map_or(Bound::Unbounded, Bound::Included);
-            self.poll_range(db, (Bound::Unbounded, until))
+            self.poll_range(db, (Bound::Unbounded, until), &mut budget)
         })
     }
 
@@ -272,6 +316,7 @@ impl McpSource {
         &mut self,
         db: &mut Database,
         range: (Bound<TypeUrl>, Bound<TypeUrl>),
+        budget: &mut usize,
     ) -> Option<Resources> {
         let nonces = &mut self.nonces;
         for (name, collection) in self.collections.range_mut(range) {
@@ -279,7 +324,7 @@ impl McpSource {
                 *nonces += 1;
                 Nonce::of_number(*nonces)
             };
-            if let Some((nonce, version, update)) = collection.poll(db, make_nonce) {
+            if let Some((nonce, version, update)) = collection.poll(db, budget, make_nonce) {
                 self.last = Some(name.clone());
                 return Some(Resources {
                     collection: name.clone(),
@@ -292,11 +337,16 @@ impl McpSource {
         None
     }
 
-    /// Ends the stream, and what the database keeps for it.
-    pub fn close(self, db: &mut Database) {
+    /// Ends the stream, and what the database keeps for it: collections that
+    /// nobody else asks for and that have no contents go. Returns what is left
+    /// to drop.
+    pub fn close(self, db: &mut Database) -> Outdated {
+        let mut outdated = self.outdated;
         for collection in self.collections.into_values() {
-            collection.close(db);
+            collection.close(db, &mut outdated);
         }
         db.close_stream(self.stream);
+        db.drop_idle_types();
+        outdated
     }
 }

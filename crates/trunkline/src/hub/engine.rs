@@ -1,4 +1,4 @@
-//! The lock around the database, and how long threads wait for it.
+//! The lock around a database, and how long threads wait for it.
 //!
 //! Most threads find it free. Large work is done in slices (S85), and between
 //! two slices the threads that wait get the lock first: a lock of the standard
@@ -9,11 +9,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use trunkline_core::database::Database;
-
 /// See the module's documentation.
 #[derive(Debug, Default)]
-pub(super) struct Engine<T> {
+pub(crate) struct Engine<T> {
     state: Mutex<T>,
     /// Threads that wait now.
     waiting: AtomicUsize,
@@ -25,10 +23,16 @@ pub(super) struct Engine<T> {
 
 /// The locked engine. Its drop ends a slice.
 #[derive(Debug)]
-pub(super) struct EngineGuard<'a, T: AsMut<Database>>(MutexGuard<'a, T>);
+pub(crate) struct EngineGuard<'a, T: Sliced>(MutexGuard<'a, T>);
 
-impl<T: AsMut<Database>> Engine<T> {
-    pub(super) fn new(state: T) -> Self {
+/// What is used a slice at a time.
+pub(crate) trait Sliced {
+    /// The engine is about to be free for others.
+    fn end_slice(&mut self);
+}
+
+impl<T: Sliced> Engine<T> {
+    pub(crate) fn new(state: T) -> Self {
         Self {
             state: Mutex::new(state),
             waiting: AtomicUsize::new(0),
@@ -39,7 +43,7 @@ impl<T: AsMut<Database>> Engine<T> {
 
     /// Locks the database, and waits for that if need be. Ignores poison: a
     /// stream whose task panicked does not end the others.
-    pub(super) fn lock(&self) -> EngineGuard<'_, T> {
+    pub(crate) fn lock(&self) -> EngineGuard<'_, T> {
         match self.state.try_lock() {
             Ok(state) => EngineGuard(state),
             Err(TryLockError::Poisoned(poisoned)) => EngineGuard(poisoned.into_inner()),
@@ -64,7 +68,7 @@ impl<T: AsMut<Database>> Engine<T> {
 
     /// Lets each thread that waits now have the lock once. To be called between
     /// two slices, without the lock.
-    pub(super) fn give_way(&self) {
+    pub(crate) fn give_way(&self) {
         let waiting_at_start = self.waiting.load(Ordering::SeqCst);
         let served_at_start = self.served.load(Ordering::SeqCst);
         let served_since = || {
@@ -89,7 +93,7 @@ impl<T: AsMut<Database>> Engine<T> {
     }
 }
 
-impl<T: AsMut<Database>> Deref for EngineGuard<'_, T> {
+impl<T: Sliced> Deref for EngineGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -97,15 +101,15 @@ impl<T: AsMut<Database>> Deref for EngineGuard<'_, T> {
     }
 }
 
-impl<T: AsMut<Database>> DerefMut for EngineGuard<'_, T> {
+impl<T: Sliced> DerefMut for EngineGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.0
     }
 }
 
-impl<T: AsMut<Database>> Drop for EngineGuard<'_, T> {
+impl<T: Sliced> Drop for EngineGuard<'_, T> {
     fn drop(&mut self) {
-        self.0.as_mut().end_slice();
+        self.0.end_slice();
     }
 }
 
@@ -114,13 +118,15 @@ mod tests {
     use std::sync::Arc;
     use std::thread;
 
+    use trunkline_core::database::Database;
+
     use super::*;
 
     struct State(Database, usize);
 
-    impl AsMut<Database> for State {
-        fn as_mut(&mut self) -> &mut Database {
-            &mut self.0
+    impl Sliced for State {
+        fn end_slice(&mut self) {
+            self.0.end_slice();
         }
     }
 

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::{Engine, EngineGuard};
+pub(crate) use engine::{Engine, EngineGuard, Sliced};
 use trunkline_core::Moment;
 use trunkline_core::database::{
     ApplyError, ChangedName, Commit, Completion, Database, Progress, SLICE, StreamId,
@@ -68,9 +68,9 @@ struct State<W: Watcher> {
     is_wake_claimed: bool,
 }
 
-impl<W: Watcher> AsMut<Database> for State<W> {
-    fn as_mut(&mut self) -> &mut Database {
-        &mut self.db
+impl<W: Watcher> Sliced for State<W> {
+    fn end_slice(&mut self) {
+        self.db.end_slice();
     }
 }
 

@@ -46,12 +46,14 @@ impl Listening {
         let closing = CancellationToken::new();
         let extension = Closing(closing.clone());
         let requests = Arc::clone(activity);
+        let executor = self.executor(activity);
 
         let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
             let open = requests.begin_request();
             request.extensions_mut().insert(connection.clone());
             request.extensions_mut().insert(extension.clone());
             request.extensions_mut().insert(Arc::clone(&requests));
+            request.extensions_mut().insert(executor.clone());
             let response = service.clone().call(request);
             async move {
                 let sending = |body| Sending::new(body, open);

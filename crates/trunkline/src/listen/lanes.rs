@@ -68,8 +68,8 @@ impl Lanes {
 
 /// Spawns the tasks of a connection: in the lane of its address, if there are
 /// lanes.
-#[derive(Clone, Debug)]
-pub(super) struct LaneExecutor {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LaneExecutor {
     pub(super) lanes: Option<Lanes>,
     pub(super) effort: Arc<Effort>,
 }
@@ -77,7 +77,7 @@ pub(super) struct LaneExecutor {
 impl LaneExecutor {
     /// Spawns a future in the lane of its address. Without lanes, it runs in
     /// the present runtime.
-    pub(super) fn spawn<F>(&self, future: F)
+    pub(crate) fn spawn<F>(&self, future: F)
     where
         F: Future<Output: Send> + Send + 'static,
     {

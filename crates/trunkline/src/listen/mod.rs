@@ -43,8 +43,9 @@ pub(crate) use activity::Activity;
 use activity::Patience;
 pub(crate) use address::ClientAddress;
 use effort::cost;
+use lanes::Lane;
+pub(crate) use lanes::LaneExecutor;
 pub use lanes::Lanes;
-use lanes::{Lane, LaneExecutor};
 use open_connections::{OpenConnections, Place};
 pub(crate) use unsent::UnsentMessage;
 

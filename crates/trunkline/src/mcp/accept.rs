@@ -14,7 +14,7 @@ use tonic::Status;
 use super::answer::AnswerBody;
 use super::link::{Ended, Form, Link, Why, Wire};
 use crate::bounds::{MCP_MESSAGE, MCP_UNFINISHED};
-use crate::listen::{BoxError, Closing};
+use crate::listen::{BoxError, Closing, LaneExecutor};
 use crate::server::{BoxFuture, Connection, Limit, RequestBounds, WholeMessages, connection_of};
 
 /// A source or a sink: what it does on a stream.
@@ -60,8 +60,8 @@ impl<R: Role> Accept<R> {
     }
 
     /// Starts a task for a stream, whose messages it sends to the body of the
-    /// response. It ends when the other end does, or its connection is about to
-    /// close.
+    /// response, in the lane of its connection. It ends when the other end does,
+    /// or its connection is about to close.
     fn open<B>(&self, wire: Wire, request: Request<B>) -> Response<tonic::body::Body>
     where
         B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
@@ -72,6 +72,7 @@ impl<R: Role> Accept<R> {
         let peer = connection.and_then(|connection| connection.peer);
         let is_for_secrets = connection.is_some_and(|one| one.is_for_secrets(false));
         let Closing(closing) = extensions.get::<Closing>().cloned().unwrap_or_default();
+        let executor = extensions.get::<LaneExecutor>().cloned();
         let (out, answers) = mpsc::channel(1);
         let bounds = self.bounds.clone();
         let body = request.into_body();
@@ -91,7 +92,7 @@ impl<R: Role> Accept<R> {
             },
         };
         let role = self.role.clone();
-        tokio::spawn(async move {
+        executor.unwrap_or_default().spawn(async move {
             let why = tokio::select! {
                 ended = role.run(&mut link) => ended.why,
                 () = closing.cancelled() => Why::Refused(Status::unavailable("closing")),

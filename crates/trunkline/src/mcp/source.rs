@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
@@ -25,6 +25,7 @@ use super::{McpResource, delta_xds, wire, xds};
 use crate::Server;
 use crate::bounds::MCP_REQUEST;
 use crate::client::ControlPlane;
+use crate::hub::{Engine, EngineGuard, Sliced};
 use crate::listen::Listening;
 
 /// Settings of a source.
@@ -59,7 +60,7 @@ pub struct McpSource {
 /// What streams share.
 pub(super) struct Shared {
     options: SourceOptions,
-    state: Mutex<State>,
+    state: Engine<State>,
     /// When time begins for the machines.
     start: Instant,
     /// Told when the soak time of an update begins, or is over for another
@@ -87,6 +88,12 @@ pub(super) struct Open {
     pub(super) woken: Arc<Notify>,
 }
 
+impl Sliced for State {
+    fn end_slice(&mut self) {
+        self.publisher.end_slice();
+    }
+}
+
 impl State {
     /// Wakes streams.
     fn wake(&self, streams: impl IntoIterator<Item = PublisherStream>) {
@@ -109,9 +116,17 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 impl Shared {
-    /// Locks contents and streams; nobody waits while they are locked.
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks contents and streams; nobody waits while they are locked, and what
+    /// is long is done in slices.
+    pub(super) fn lock(&self) -> EngineGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// Lets others go on between two slices: threads that wait for the lock, and
+    /// other streams.
+    pub(super) async fn give_way(&self) {
+        self.state.give_way();
+        tokio::task::yield_now().await;
     }
 
     pub(super) fn now(&self) -> Moment {
@@ -180,7 +195,7 @@ impl McpSource {
         Self {
             shared: Arc::new(Shared {
                 options,
-                state: Mutex::new(state),
+                state: Engine::new(state),
                 start: Instant::now(),
                 soaking: Notify::new(),
                 is_promoting: AtomicBool::new(false),

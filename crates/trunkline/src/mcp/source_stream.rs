@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio::sync::Notify;
 use tonic::Status;
+use trunkline_core::database::SLICE;
 use trunkline_core::kind;
 use trunkline_core::mcp::{
     Handled, PublisherStream, RequestResources, Resources, ResourcesUpdate, SourceError, Stage,
@@ -41,12 +43,22 @@ impl<'a> Entry<'a> {
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
-        let (nacks, stale) = state.publisher.close(self.stream, self.shared.now());
-        state.past.nacks += nacks;
-        state.past.stale += stale;
+        let closed = state.publisher.close(self.stream, self.shared.now());
+        state.past.nacks += closed.nacks;
+        state.past.stale += closed.stale;
         state.streams.remove(&self.stream);
         drop(state);
+        let names = closed.outdated.len();
+        drop_aside(closed.outdated, names);
         self.shared.look_at_soak();
+    }
+}
+
+/// Drops what has so many names, on a thread of its own if they are many.
+fn drop_aside<T: Send + 'static>(outdated: T, names: usize) {
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) if names > SLICE => drop(runtime.spawn_blocking(move || drop(outdated))),
+        _ => drop(outdated),
     }
 }
 
@@ -95,42 +107,85 @@ async fn serve(
                 let message = message?;
                 *heard = true;
                 pace.take();
-                // What a long one says takes several times its bytes.
-                let _alone = match message.len() > LARGE_REQUEST {
-                    true => Some(entry.shared.reading.lock().await),
-                    false => None,
-                };
-                handle(entry, &peer, &mut reader, message)?;
+                handle(entry, &peer, &mut reader, message).await?;
                 may_have_news = true;
             }
             () = woken.notified() => may_have_news = true,
             ready = out.ready(), if may_have_news => {
                 ready?;
                 match poll(entry, &reader) {
-                    Some(message) => out.send(message),
-                    None => may_have_news = false,
+                    Polled::Message(message) => out.send(message),
+                    Polled::Slice => entry.shared.give_way().await,
+                    Polled::Nothing => may_have_news = false,
                 }
             }
         }
     }
 }
 
-fn handle(
+/// Handles a request. A long one is read on a thread of its own, one at a time:
+/// what it says takes several times its bytes.
+async fn handle(
     entry: &Entry<'_>,
     peer: &str,
     reader: &mut Reader,
-    message: bytes::Bytes,
+    message: Bytes,
 ) -> Result<(), Why> {
-    let request = reader.read(message);
-    let request =
-        request.map_err(|error| Why::Refused(Status::invalid_argument(error.to_string())))?;
+    if message.len() <= LARGE_REQUEST {
+        let read = Read::new(message, reader.wire)?;
+        return take(entry, peer, reader, read);
+    }
+    let _alone = entry.shared.reading.lock().await;
+    let wire = reader.wire;
+    let reading = tokio::task::spawn_blocking(move || Read::new(message, wire));
+    let read = match reading.await {
+        Ok(read) => read?,
+        // Only a runtime that shuts down cancels it.
+        Err(error) if error.is_cancelled() => return Err(Why::Lost(error.to_string())),
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    };
+    take(entry, peer, reader, read)
+}
+
+/// A request that is read and checked.
+struct Read {
+    request: RequestResources,
+    /// Over xDS, the type URL by which it asks for its collection.
+    asked: Option<String>,
+}
+
+impl Read {
+    fn new(message: Bytes, wire: Wire) -> Result<Self, Why> {
+        let refuse = |error: DecodeError| Why::Refused(Status::invalid_argument(error.to_string()));
+        let (request, asked) = match wire {
+            Wire::Mcp => (wire::read_request(message, &LIMITS).map_err(refuse)?, None),
+            Wire::Xds => named(xds::read_request(message, &LIMITS).map_err(refuse)?),
+            Wire::DeltaXds => named(delta_xds::read_request(message, &LIMITS).map_err(refuse)?),
+        };
+        request
+            .check()
+            .map_err(|error| Why::Refused(status_of(&error)))?;
+        Ok(Self { request, asked })
+    }
+}
+
+fn named((request, asked): (RequestResources, String)) -> (RequestResources, Option<String>) {
+    (request, Some(asked))
+}
+
+/// Takes a request. What it makes outdated is dropped without the lock.
+fn take(entry: &Entry<'_>, peer: &str, reader: &mut Reader, read: Read) -> Result<(), Why> {
+    let Read { request, asked } = read;
+    reader.note_asked(&request.collection, asked);
     let collection = request.collection.clone();
     if !reader.is_for_secrets && holds_secrets(collection.as_str()) {
         // An empty answer would make the sink remove what it has.
         tracing::warn!(peer, %collection, "secrets are for sinks on this machine or behind TLS that show a certificate");
         return Ok(());
     }
-    let handled = {
+    // Versions that are not heeded are dropped with this clone.
+    let versions = request.initial_versions.clone();
+    let (handled, outdated) = {
         let mut state = entry.shared.lock();
         let now = entry.shared.now();
         let before = state.publisher.stage().cloned();
@@ -144,8 +199,10 @@ fn handle(
                 "a canary rejects an update, which goes to no other sink"
             );
         }
-        handled
+        (handled, state.publisher.take_outdated(entry.stream))
     };
+    let names = versions.len() + outdated.len();
+    drop_aside((versions, outdated), names);
     entry.shared.look_at_soak();
     // A source of one collection says what it serves (M10).
     match handled.map_err(|error| Why::Refused(status_of(&error)))? {
@@ -156,7 +213,13 @@ fn handle(
         Handled::Stale => tracing::debug!(peer, %collection, "a stale nonce was ignored"),
         Handled::Refused => {
             reader.met(Limit::Collections);
-            tracing::warn!(peer, %collection, "one collection too many, or its name is too long");
+            let collection = collection.as_str();
+            let collection = &collection[..collection.floor_char_boundary(SHOWN_NAME)];
+            tracing::warn!(
+                peer,
+                collection,
+                "one collection too many, or its name is too long"
+            );
         }
         Handled::VersionsIgnored => {
             reader.met(Limit::HeldVersions);
@@ -181,13 +244,27 @@ fn status_of(error: &SourceError) -> Status {
     }
 }
 
-/// The next response, encoded. The lock is not held while it is encoded.
-fn poll(entry: &Entry<'_>, reader: &Reader) -> Option<Frames> {
-    let response = {
+/// What a poll brought.
+enum Polled {
+    /// The next response, encoded.
+    Message(Frames),
+    /// None yet: what the sink says it holds is being compared.
+    Slice,
+    Nothing,
+}
+
+/// Polls for the next response. The lock is not held while it is encoded.
+fn poll(entry: &Entry<'_>, reader: &Reader) -> Polled {
+    let (response, is_comparing) = {
         let mut state = entry.shared.lock();
-        state.publisher.poll_resources(entry.stream)
+        let response = state.publisher.poll_resources(entry.stream);
+        (response, state.publisher.is_comparing(entry.stream))
     };
-    response.map(|response| reader.write(&response))
+    match response {
+        Some(response) => Polled::Message(reader.write(&response)),
+        None if is_comparing => Polled::Slice,
+        None => Polled::Nothing,
+    }
 }
 
 /// Whether the resources of a collection are secrets: those of Envoy, or of
@@ -214,6 +291,9 @@ fn withhold_keys(response: &Resources) -> Resources {
     }
     response
 }
+
+/// Bytes of the name of a refused collection in the log.
+const SHOWN_NAME: usize = 256;
 
 /// Collections whose type URLs are remembered.
 const MOST_ASKED: usize = 1024;
@@ -243,17 +323,13 @@ impl Reader {
         }
     }
 
-    fn read(&mut self, message: bytes::Bytes) -> Result<RequestResources, DecodeError> {
-        let (request, asked) = match self.wire {
-            Wire::Mcp => return wire::read_request(message, &LIMITS),
-            Wire::Xds => xds::read_request(message, &LIMITS)?,
-            Wire::DeltaXds => delta_xds::read_request(message, &LIMITS)?,
-        };
+    fn note_asked(&mut self, collection: &TypeUrl, asked: Option<String>) {
         // No more than a stream may ask for are answered.
-        if self.asked.len() < MOST_ASKED {
-            self.asked.insert(request.collection.clone(), asked);
+        if let Some(asked) = asked
+            && self.asked.len() < MOST_ASKED
+        {
+            self.asked.insert(collection.clone(), asked);
         }
-        Ok(request)
     }
 
     fn write(&self, response: &Resources) -> Frames {

@@ -108,6 +108,30 @@ async fn m12_a_sink_that_lost_its_source_resumes() {
 }
 
 #[tokio::test]
+async fn s85_a_sink_with_very_many_resources_resumes_with_what_it_lacks() {
+    // Their versions are read aside and compared in slices.
+    const MANY: usize = 20_000;
+    let many = || (0..MANY).map(|n| thing(&format!("ns/many-{n}"), "0"));
+    let mut peers = Peers::sink_dials(true).await;
+    peers.owner.next().await;
+    peers.owner.next().await;
+    peers.source.set("A", many()).unwrap();
+    peers.owner.next().await;
+    peers.source_is_current().await;
+    let other = McpSource::default();
+    let changed = [thing("ns/new", "0"), thing("ns/many-7", "1")];
+    let kept = many().skip(1).filter(|one| *one != thing("ns/many-7", "0"));
+    other.set("A", kept.chain(changed)).unwrap();
+    other.set("B", [thing("ns/b", "0")]).unwrap();
+    peers.replace_source(other).await;
+    let again = [peers.owner.next().await, peers.owner.next().await];
+    let mut lists = again.map(|(changes, _)| held(&changes));
+    lists.sort();
+    assert_eq!(lists, ["", "A: +ns/many-7 +ns/new -ns/many-0"]);
+    peers.source_is_current().await;
+}
+
+#[tokio::test]
 async fn m10_a_source_of_one_collection_refuses_another_with_a_status() {
     let options = SourceOptions {
         served: Served::Only("A".into()),

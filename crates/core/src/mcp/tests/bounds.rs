@@ -69,6 +69,29 @@ fn m10_a_long_name_is_refused_and_a_long_node_ends_the_stream() {
 }
 
 #[test]
+fn m10_collections_without_contents_go_with_the_last_stream_that_asks_for_them() {
+    let mut publisher = Publisher::new(Served::Any, None);
+    let set = Change::ReplaceAll("kept".into(), resources("a@1"));
+    publisher.apply(vec![set], Moment::START).unwrap();
+    let streams = [(); 3].map(|()| publisher.open());
+    for (nth, stream) in streams.into_iter().enumerate() {
+        for number in 0..100 {
+            let request = first(&format!("invented/{nth}/{number}"), true);
+            let handled = publisher.handle_request(stream, request, Moment::START);
+            assert_eq!(handled, Ok(Handled::First));
+        }
+        let shared = publisher.handle_request(stream, first("shared", true), Moment::START);
+        assert_eq!(shared, Ok(Handled::First));
+    }
+    let types = |publisher: &Publisher| publisher.contents().types().count();
+    // Beside those that were invented: `kept`, and `shared` until the last leaves.
+    for (expected, stream) in [2 + 200, 2 + 100, 1].into_iter().zip(streams) {
+        publisher.close(stream, Moment::START);
+        assert_eq!(types(&publisher), expected);
+    }
+}
+
+#[test]
 fn m11_of_a_long_reason_the_beginning_is_remembered() {
     let mut source = Source::with(&[("A", "a@1")]);
     source.handle(first("A", true));

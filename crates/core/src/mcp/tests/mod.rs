@@ -2,6 +2,7 @@
 
 mod bounds;
 mod canary;
+mod claims;
 mod exchanges;
 mod publisher;
 mod sink;

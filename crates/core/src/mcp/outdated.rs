@@ -1,0 +1,42 @@
+//! What a source no longer needs, handed to its owner: to free a million names
+//! takes as long as to read them, and nobody should wait for that (S85).
+
+use super::comparison::Comparison;
+use super::held::Held;
+use crate::message::InitialVersions;
+
+/// Versions that a sink said it holds, and what came of them. The owner drops
+/// them where nobody waits.
+#[derive(Debug, Default)]
+pub struct Outdated {
+    versions: Vec<InitialVersions>,
+    comparisons: Vec<Comparison>,
+}
+
+impl Outdated {
+    /// The number of names to drop, about.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let versions = self.versions.iter().map(InitialVersions::len);
+        let comparisons = self.comparisons.iter().map(Comparison::len);
+        versions.chain(comparisons).sum()
+    }
+
+    /// Whether there is nothing to drop.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(super) fn add_held(&mut self, held: Held) {
+        if let Held::Claimed(versions) = held
+            && !versions.is_empty()
+        {
+            self.versions.push(versions);
+        }
+    }
+
+    pub(super) fn add_comparison(&mut self, comparison: Comparison) {
+        self.comparisons.push(comparison);
+    }
+}
