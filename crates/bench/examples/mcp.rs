@@ -18,6 +18,7 @@ use trunkline::mcp::{self, McpResource, McpSource, Metadata};
 use trunkline_proto::discovery::{Inbound as _, Limits};
 use trunkline_proto::mcp::{RequestResources, Resource, Resources, SOURCE_METHOD};
 
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

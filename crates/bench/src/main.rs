@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use trunkline_bench::{EXAMPLES, Options, SHORT_EXAMPLES, run};
 
-/// The allocator: that of the program `trunkline`.
+/// The allocator of the program `trunkline`, where it is not that of glibc.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

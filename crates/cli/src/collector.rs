@@ -1,15 +1,15 @@
 //! A thread that returns memory which nobody uses to the system.
 //!
-//! The allocator has pages of its own for each thread. If one thread frees what
-//! another has allocated, the page stays with the other until that one allocates
-//! again, and a thread of a runtime may sleep for hours. Free pages stay with the
-//! process as well until a thread purges them. So the memory of a burst would
-//! stay for as long.
+//! Free pages stay with the process until a thread purges them, so the memory of
+//! a burst would stay for as long. mimalloc also has pages of its own for each
+//! thread: if one thread frees what another has allocated, the page stays with
+//! the other until that one allocates again, and a thread of a runtime may sleep
+//! for hours. With that allocator the collector wakes each of them.
 //!
 //! ```text
 //!   collector ── round 7 ──▶ every thread of a runtime, once in each round:
 //!      │                     frees its pages
-//!      └─ purges what the threads have freed
+//!      └─ purges what is free
 //! ```
 //!
 //! To purge takes longer than to collect, so this thread alone does it.
@@ -54,7 +54,9 @@ impl Rounds {
         let result = thread.spawn(move || {
             loop {
                 std::thread::sleep(EVERY);
-                rounds.begin(&runtimes);
+                if allocator::IS_BY_THREAD {
+                    rounds.begin(&runtimes);
+                }
                 allocator::purge();
             }
         });

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use trunkline::listen::Lanes;
 
+use crate::allocator;
 use crate::collector::Rounds;
 use crate::failure::{Failure, Result};
 
@@ -36,6 +37,7 @@ impl Runtimes {
     /// has cores. The threads of the back runtime, and those that its tasks
     /// start, have a lower priority.
     pub(crate) fn start() -> Result<Self> {
+        allocator::set_up();
         let nice = niceness() + NICE;
         let mut back = Builder::new_multi_thread();
         back.on_thread_start(move || give_way(nice));
