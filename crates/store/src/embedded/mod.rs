@@ -48,7 +48,7 @@ use error::Failed;
 use read::Head;
 pub(crate) use served_files::{ServedChange, ServedFile};
 use tables::{
-    BODIES, CHANGES, CONTENTS, FILES, FORMAT, FORMAT_KEY, HEAD, KEYS, LEASES, TRANSACTIONS,
+    BODIES, CHANGES, CONTENTS, FILES, FORMAT, FORMAT_KEY, HEAD, KEYS, LEASES, TRANSACTIONS, Tables,
 };
 
 /// The name of the file in its directory.
@@ -223,9 +223,7 @@ impl EmbeddedStore {
                 return Ok(());
             }
             let file = database.begin_write()?;
-            let mut head = Head::read(&file.open_table(HEAD)?)?;
-            undo::undo_from(&file, &mut head, first_revision)?;
-            write::write_head(&file, head)?;
+            write::take_back(&mut Tables::open(&file)?, first_revision)?;
             Ok(file.commit()?)
         })
     }
@@ -304,7 +302,9 @@ fn commit(
     transactions: &[StoredTransaction],
     history: u64,
 ) -> Result<(), Failed> {
-    write_with(database, |file| write::write(file, transactions, history))
+    write_with(database, |file| {
+        write::write(&mut Tables::open(file)?, transactions, history)
+    })
 }
 
 /// Makes a change of the file; once this returns it is on the disk.
