@@ -80,13 +80,14 @@ pub struct EmbeddedStore {
     open: Box<Open>,
     /// `None` after an error of the system.
     database: Mutex<Option<Arc<Database>>>,
-    /// The number of transactions that are kept.
+    /// The number of transactions that are kept at least.
     history: u64,
 }
 
 impl EmbeddedStore {
     /// Opens the store of a directory, or makes both. So many transactions are
-    /// kept; the contents do not depend on that.
+    /// kept at least, and at most a sixteenth more; the contents do not depend on
+    /// that.
     ///
     /// # Errors
     /// The directory cannot be written; the file is damaged, of a newer

@@ -16,8 +16,11 @@ use super::seal::{hash_record, seal, unseal};
 use super::tables::{HEAD_KEY, KEYS, LEASES, PART, Tables, part_key};
 use super::undo;
 
-/// Writes transactions of the server, and forgets all but the newest `history`
-/// of them. Stored transactions of the same or a later revision were refused by
+/// The share of the history that may be kept beyond it: one part of so many.
+const SURPLUS: u64 = 16;
+
+/// Writes transactions of the server, and forgets the oldest beyond the newest
+/// `history` and a [`SURPLUS`]. Stored transactions of the same or a later revision were refused by
 /// the server, and are taken back first.
 pub(super) fn write(
     tables: &mut Tables<'_>,
@@ -31,10 +34,25 @@ pub(super) fn write(
     for transaction in transactions {
         add(tables, &mut head, transaction)?;
     }
-    while head.record.transactions > history.max(1) {
-        forget_oldest(tables, &mut head.record)?;
-    }
+    forget_surplus(tables, &mut head.record, history.max(1))?;
     write_head(tables, head)
+}
+
+/// Forgets all but the newest `history` transactions, once there is a whole
+/// [`SURPLUS`] more. The oldest transactions are neighbours in their tables: a
+/// page with many of them is written once for all, not once for each.
+fn forget_surplus(
+    tables: &mut Tables<'_>,
+    head: &mut HeadRecord,
+    history: u64,
+) -> Result<(), Failed> {
+    if head.transactions <= history.saturating_add(history / SURPLUS) {
+        return Ok(());
+    }
+    while head.transactions > history {
+        forget_oldest(tables, head)?;
+    }
+    Ok(())
 }
 
 /// Takes back all transactions of this revision and later ones.

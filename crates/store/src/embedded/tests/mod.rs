@@ -100,3 +100,16 @@ fn a_body_that_several_transactions_took_out_of_service_stays_until_the_last_is_
     }
     assert_eq!(bodies, [0, 1, 2, 2, 2, 2, 3, 4, 4]);
 }
+
+#[test]
+fn the_oldest_transactions_are_forgotten_many_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(dir.path(), 32).unwrap();
+    let kept_after = |revision| {
+        store.commit(&[step(revision)]).unwrap();
+        store.transactions(None, 100).unwrap().len()
+    };
+    let kept: Vec<usize> = (1..=38).map(kept_after).collect();
+    assert_eq!(kept[30..], [31, 32, 33, 34, 32, 33, 34, 32]);
+    store.check_history().unwrap();
+}
