@@ -59,6 +59,9 @@ const NEW_FILE: &str = "contents.redb.new";
 /// pages are read again only for the history.
 const CACHE: usize = 32 << 20;
 
+/// The most rows that a small change changes.
+const SMALL: usize = 4;
+
 /// How a file is opened.
 type Open = dyn Fn(&Path) -> Result<Database, DatabaseError> + Send + Sync;
 
@@ -303,9 +306,21 @@ fn commit(
     transactions: &[StoredTransaction],
     history: u64,
 ) -> Result<(), Failed> {
-    write_with(database, |file| {
-        write::write(&mut Tables::open(file)?, transactions, history)
-    })
+    let file = database.begin_write()?;
+    write::write(&mut Tables::open(&file)?, transactions, history)?;
+    // After a commit the engine frees the pages that the commit replaced, by
+    // changing its own tables once more, unless somebody reads the state before:
+    // then the next commit frees them. A change of few pages is answered sooner
+    // so; one of many would make the file larger.
+    let is_small = transactions
+        .iter()
+        .map(|it| it.changes.len())
+        .sum::<usize>()
+        <= SMALL;
+    let reader = is_small.then(|| database.begin_read()).transpose()?;
+    file.commit()?;
+    drop(reader);
+    Ok(())
 }
 
 /// Makes a change of the file; once this returns it is on the disk.
