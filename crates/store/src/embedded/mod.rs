@@ -48,7 +48,7 @@ use error::Failed;
 use read::Head;
 pub(crate) use served_files::{ServedChange, ServedFile};
 use tables::{
-    BODIES, CHANGES, CONTENTS, FILES, FORMAT, FORMAT_KEY, HEAD, KEYS, LEASES, TRANSACTIONS,
+    BODIES, CHANGES, CONTENTS, FILES, FORMAT, FORMAT_KEY, HEAD, KEYS, LEASES, TRANSACTIONS, Tables,
 };
 
 /// The name of the file in its directory.
@@ -58,6 +58,9 @@ const NEW_FILE: &str = "contents.redb.new";
 /// Memory for pages of the file. The contents are in the server's memory, so
 /// pages are read again only for the history.
 const CACHE: usize = 32 << 20;
+
+/// The most rows that a small change changes.
+const SMALL: usize = 4;
 
 /// How a file is opened.
 type Open = dyn Fn(&Path) -> Result<Database, DatabaseError> + Send + Sync;
@@ -80,13 +83,14 @@ pub struct EmbeddedStore {
     open: Box<Open>,
     /// `None` after an error of the system.
     database: Mutex<Option<Arc<Database>>>,
-    /// The number of transactions that are kept.
+    /// The number of transactions that are kept at least.
     history: u64,
 }
 
 impl EmbeddedStore {
     /// Opens the store of a directory, or makes both. So many transactions are
-    /// kept; the contents do not depend on that.
+    /// kept at least, and at most a sixteenth more; the contents do not depend on
+    /// that.
     ///
     /// # Errors
     /// The directory cannot be written; the file is damaged, of a newer
@@ -223,9 +227,7 @@ impl EmbeddedStore {
                 return Ok(());
             }
             let file = database.begin_write()?;
-            let mut head = Head::read(&file.open_table(HEAD)?)?;
-            undo::undo_from(&file, &mut head, first_revision)?;
-            write::write_head(&file, head)?;
+            write::take_back(&mut Tables::open(&file)?, first_revision)?;
             Ok(file.commit()?)
         })
     }
@@ -304,7 +306,21 @@ fn commit(
     transactions: &[StoredTransaction],
     history: u64,
 ) -> Result<(), Failed> {
-    write_with(database, |file| write::write(file, transactions, history))
+    let file = database.begin_write()?;
+    write::write(&mut Tables::open(&file)?, transactions, history)?;
+    // After a commit the engine frees the pages that the commit replaced, by
+    // changing its own tables once more, unless somebody reads the state before:
+    // then the next commit frees them. A change of few pages is answered sooner
+    // so; one of many would make the file larger.
+    let is_small = transactions
+        .iter()
+        .map(|it| it.changes.len())
+        .sum::<usize>()
+        <= SMALL;
+    let reader = is_small.then(|| database.begin_read()).transpose()?;
+    file.commit()?;
+    drop(reader);
+    Ok(())
 }
 
 /// Makes a change of the file; once this returns it is on the disk.

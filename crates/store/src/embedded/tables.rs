@@ -14,7 +14,9 @@
 //! A body is written once: with its row as long as it is served, then in
 //! `bodies` as long as a transaction is kept that took it out of service.
 
-use redb::TableDefinition;
+use redb::{Table, TableDefinition, WriteTransaction};
+
+use super::error::Failed;
 
 /// The newest format of the file that is known.
 pub(super) const FORMAT: u64 = 1;
@@ -37,6 +39,32 @@ pub(super) const FORMAT_KEY: &str = "format";
 /// The number of changes in one part of a transaction, and of resources in one
 /// of a file.
 pub(super) const PART: usize = 1000;
+
+/// The tables that every transaction of the server writes. They are opened once
+/// for all transactions that are written together: each opening looks its table
+/// up by name, and each closing has its root noted.
+pub(super) struct Tables<'a> {
+    pub(super) file: &'a WriteTransaction,
+    pub(super) head: Table<'a, &'static str, &'static [u8]>,
+    pub(super) contents: Table<'a, &'static [u8], &'static [u8]>,
+    pub(super) bodies: Table<'a, u128, &'static [u8]>,
+    pub(super) transactions: Table<'a, u64, &'static [u8]>,
+    pub(super) changes: Table<'a, (u64, u32), &'static [u8]>,
+}
+
+impl<'a> Tables<'a> {
+    /// Opens the tables.
+    pub(super) fn open(file: &'a WriteTransaction) -> Result<Self, Failed> {
+        Ok(Self {
+            file,
+            head: file.open_table(HEAD)?,
+            contents: file.open_table(CONTENTS)?,
+            bodies: file.open_table(BODIES)?,
+            transactions: file.open_table(TRANSACTIONS)?,
+            changes: file.open_table(CHANGES)?,
+        })
+    }
+}
 
 /// Returns the bytes of the key of a part, for its seal.
 pub(super) fn part_key(revision: u64, part: u32) -> [u8; 12] {

@@ -3,7 +3,7 @@
 //! is not kept.
 
 use prost::Message as _;
-use redb::{ReadableTable as _, Table, WriteTransaction};
+use redb::ReadableTable as _;
 
 use super::codec::hash_of;
 use super::error::Failed;
@@ -11,47 +11,47 @@ use super::message::{ChangeRecord, ChangesRecord};
 use super::read::{Head, transaction_of};
 use super::row_value;
 use super::seal::unseal;
-use super::tables::{BODIES, CHANGES, CONTENTS, KEYS, TRANSACTIONS, part_key};
+use super::tables::{KEYS, Tables, part_key};
 use super::write::{release_body, set_lease, set_row};
 
 /// Takes back all transactions of this revision and later ones, newest first.
 pub(super) fn undo_from(
-    file: &WriteTransaction,
+    tables: &mut Tables<'_>,
     head: &mut Head,
     revision: u64,
 ) -> Result<(), Failed> {
     while head.record.transactions > 0 && head.record.revision >= revision {
-        undo_newest(file, head)?;
+        undo_newest(tables, head)?;
     }
     Ok(())
 }
 
 /// Takes back the newest transaction: its changes, its lease and its
 /// idempotency key.
-fn undo_newest(file: &WriteTransaction, head: &mut Head) -> Result<(), Failed> {
+fn undo_newest(tables: &mut Tables<'_>, head: &mut Head) -> Result<(), Failed> {
     let newest = head.record.revision;
     let missing_error = || Failed::damaged("the history", "a transaction is missing");
-    let mut transactions = file.open_table(TRANSACTIONS)?;
-    let record = transactions.remove(newest)?;
+    let record = tables.transactions.remove(newest)?;
     let record = record.map(|value| transaction_of(newest, value.value()));
     let record = record.ok_or_else(missing_error)??;
 
-    let mut parts = file.open_table(CHANGES)?;
-    let mut contents = file.open_table(CONTENTS)?;
-    let mut bodies = file.open_table(BODIES)?;
     for part in 0..record.parts {
-        let value = parts.remove((newest, part))?.ok_or_else(missing_error)?;
-        let (value, _) = unseal("changes", &part_key(newest, part), value.value())?;
-        for change in ChangesRecord::decode(value)?.changes {
-            undo_change(&mut contents, &mut bodies, head, &change)?;
+        let changes = {
+            let value = tables.changes.remove((newest, part))?;
+            let value = value.ok_or_else(missing_error)?;
+            let (value, _) = unseal("changes", &part_key(newest, part), value.value())?;
+            ChangesRecord::decode(value)?.changes
+        };
+        for change in changes {
+            undo_change(tables, head, &change)?;
         }
     }
 
     if record.changes_lease {
-        set_lease(file, &record.origin, record.lease_before)?;
+        set_lease(tables.file, &record.origin, record.lease_before)?;
     }
     if let Some(key) = &record.idempotency_key {
-        file.open_table(KEYS)?.remove(key.as_str())?;
+        tables.file.open_table(KEYS)?.remove(key.as_str())?;
     }
 
     head.record.transactions -= 1;
@@ -65,23 +65,22 @@ fn undo_newest(file: &WriteTransaction, head: &mut Head) -> Result<(), Failed> {
 /// Restores the row that was there before a change, or removes a row that the
 /// change created.
 fn undo_change(
-    contents: &mut Table<'_, &'static [u8], &'static [u8]>,
-    bodies: &mut Table<'_, u128, &'static [u8]>,
+    tables: &mut Tables<'_>,
     head: &mut Head,
     change: &ChangeRecord,
 ) -> Result<(), Failed> {
     let key = change.key.encode_to_vec();
     let Some(old_row) = &change.before else {
-        return set_row(contents, head, &key, None);
+        return set_row(&mut tables.contents, head, &key, None);
     };
 
     let hash = hash_of(old_row)?;
     let missing_error = || Failed::damaged("the history", "a body is missing");
-    let value = bodies.get(hash)?.map(|value| {
+    let value = tables.bodies.get(hash)?.map(|value| {
         let body = value.value().get(8..).unwrap_or_default();
         row_value::write(old_row, body)
     });
     let value = value.ok_or_else(missing_error)?;
-    release_body(bodies, hash)?;
-    set_row(contents, head, &key, Some(&value))
+    release_body(&mut tables.bodies, hash)?;
+    set_row(&mut tables.contents, head, &key, Some(&value))
 }

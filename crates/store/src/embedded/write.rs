@@ -13,70 +13,85 @@ use super::message::{ChangeRecord, ChangesRecord, HeadRecord, TransactionRecord}
 use super::read::{Head, transaction_of};
 use super::row_value;
 use super::seal::{hash_record, seal, unseal};
-use super::tables::{
-    BODIES, CHANGES, CONTENTS, HEAD, HEAD_KEY, KEYS, LEASES, PART, TRANSACTIONS, part_key,
-};
+use super::tables::{HEAD_KEY, KEYS, LEASES, PART, Tables, part_key};
 use super::undo;
 
-/// Writes transactions of the server, and forgets all but the newest `history`
-/// of them. Stored transactions of the same or a later revision were refused by
+/// The share of the history that may be kept beyond it: one part of so many.
+const SURPLUS: u64 = 16;
+
+/// Writes transactions of the server, and forgets the oldest beyond the newest
+/// `history` and a [`SURPLUS`]. Stored transactions of the same or a later revision were refused by
 /// the server, and are taken back first.
 pub(super) fn write(
-    file: &WriteTransaction,
+    tables: &mut Tables<'_>,
     transactions: &[StoredTransaction],
     history: u64,
 ) -> Result<(), Failed> {
-    let mut head = Head::read(&file.open_table(HEAD)?)?;
+    let mut head = Head::read(&tables.head)?;
     if let Some(first_transaction) = transactions.first() {
-        undo::undo_from(file, &mut head, first_transaction.info.revision)?;
+        undo::undo_from(tables, &mut head, first_transaction.info.revision)?;
     }
     for transaction in transactions {
-        add(file, &mut head, transaction)?;
+        add(tables, &mut head, transaction)?;
     }
-    while head.record.transactions > history.max(1) {
-        forget_oldest(file, &mut head.record)?;
+    forget_surplus(tables, &mut head.record, history.max(1))?;
+    write_head(tables, head)
+}
+
+/// Forgets all but the newest `history` transactions, once there is a whole
+/// [`SURPLUS`] more. The oldest transactions are neighbours in their tables: a
+/// page with many of them is written once for all, not once for each.
+fn forget_surplus(
+    tables: &mut Tables<'_>,
+    head: &mut HeadRecord,
+    history: u64,
+) -> Result<(), Failed> {
+    if head.transactions <= history.saturating_add(history / SURPLUS) {
+        return Ok(());
     }
-    write_head(file, head)
+    while head.transactions > history {
+        forget_oldest(tables, head)?;
+    }
+    Ok(())
+}
+
+/// Takes back all transactions of this revision and later ones.
+pub(super) fn take_back(tables: &mut Tables<'_>, revision: u64) -> Result<(), Failed> {
+    let mut head = Head::read(&tables.head)?;
+    undo::undo_from(tables, &mut head, revision)?;
+    write_head(tables, head)
 }
 
 /// Writes the head.
-pub(super) fn write_head(file: &WriteTransaction, mut head: Head) -> Result<(), Failed> {
+fn write_head(tables: &mut Tables<'_>, mut head: Head) -> Result<(), Failed> {
     head.record.sum = head.sum.to_le_bytes().to_vec();
     let value = head.record.encode_to_vec();
-    let mut table = file.open_table(HEAD)?;
-    table.insert(HEAD_KEY, &*seal(HEAD_KEY.as_bytes(), &value))?;
+    let sealed = seal(HEAD_KEY.as_bytes(), &value);
+    tables.head.insert(HEAD_KEY, &*sealed)?;
     Ok(())
 }
 
 /// Adds a transaction to the history, and applies it to the contents.
 fn add(
-    file: &WriteTransaction,
+    tables: &mut Tables<'_>,
     head: &mut Head,
     transaction: &StoredTransaction,
 ) -> Result<(), Failed> {
     let info = &transaction.info;
-    {
-        let mut contents = file.open_table(CONTENTS)?;
-        let mut bodies = file.open_table(BODIES)?;
-        for change in &transaction.changes {
-            change_row(&mut contents, &mut bodies, head, change)?;
-        }
+    for change in &transaction.changes {
+        change_row(tables, head, change)?;
     }
-    {
-        let mut changes = file.open_table(CHANGES)?;
-        for (part, batch) in transaction.changes.chunks(PART).enumerate() {
-            let part = u32::try_from(part).unwrap_or(u32::MAX);
-            let record = ChangesRecord {
-                changes: batch.iter().map(change_record).collect(),
-            };
-            let key = part_key(info.revision, part);
-
-            let value = seal(&key, &record.encode_to_vec());
-            changes.insert((info.revision, part), &*value)?;
-        }
+    for (part, batch) in transaction.changes.chunks(PART).enumerate() {
+        let part = u32::try_from(part).unwrap_or(u32::MAX);
+        let record = ChangesRecord {
+            changes: batch.iter().map(change_record).collect(),
+        };
+        let key = part_key(info.revision, part);
+        let value = seal(&key, &record.encode_to_vec());
+        tables.changes.insert((info.revision, part), &*value)?;
     }
 
-    let lease_before = change_lease(file, &info.origin, transaction.lease)?;
+    let lease_before = change_lease(tables.file, &info.origin, transaction.lease)?;
     let [created, changed, deleted] = info.counts;
     let key = transaction.repeatable.as_ref();
     let record = TransactionRecord {
@@ -95,11 +110,10 @@ fn add(
         lease_before,
     };
     let value = seal(&info.revision.to_be_bytes(), &record.encode_to_vec());
-    file.open_table(TRANSACTIONS)?
-        .insert(info.revision, &*value)?;
+    tables.transactions.insert(info.revision, &*value)?;
     if let Some((key, request)) = key {
         let value = [info.revision.to_le_bytes(), request.to_le_bytes()].concat();
-        let mut keys = file.open_table(KEYS)?;
+        let mut keys = tables.file.open_table(KEYS)?;
         keys.insert(key.as_str(), &*seal(key.as_bytes(), &value))?;
     }
 
@@ -113,21 +127,16 @@ fn add(
 
 /// Applies a change to its row. A body that is replaced or removed goes to
 /// `bodies`, where the transaction finds it.
-fn change_row(
-    contents: &mut Table<'_, &'static [u8], &'static [u8]>,
-    bodies: &mut Table<'_, u128, &'static [u8]>,
-    head: &mut Head,
-    change: &RowChange,
-) -> Result<(), Failed> {
+fn change_row(tables: &mut Tables<'_>, head: &mut Head, change: &RowChange) -> Result<(), Failed> {
     let key = write_key(&change.key).encode_to_vec();
     if let Some(old_row) = &change.before {
-        add_body(bodies, body_hash(&old_row.resource), old_row)?;
+        add_body(&mut tables.bodies, body_hash(&old_row.resource), old_row)?;
     }
     let new_value = change.after.as_ref().map(|row| {
         let body = row.resource.body.as_deref().unwrap_or_default();
         row_value::write(&write_row(row), body)
     });
-    set_row(contents, head, &key, new_value.as_deref())
+    set_row(&mut tables.contents, head, &key, new_value.as_deref())
 }
 
 /// Sets the value of a row, or removes the row, and updates the count and the
@@ -160,12 +169,13 @@ fn add_body(
     hash: u128,
     row: &Row,
 ) -> Result<(), Failed> {
-    let count = match bodies.get(hash)? {
-        Some(existing) => count_of(existing.value()) + 1,
-        None => 1,
+    let body = row.resource.body.as_deref().unwrap_or_default();
+    let mut value = [&1u64.to_le_bytes(), body].concat();
+    let known = bodies.insert(hash, &*value)?;
+    let Some(count) = known.map(|known| count_of(known.value())) else {
+        return Ok(());
     };
-    let mut value = count.to_le_bytes().to_vec();
-    value.extend_from_slice(row.resource.body.as_deref().unwrap_or_default());
+    value[..8].copy_from_slice(&(count + 1).to_le_bytes());
     bodies.insert(hash, &*value)?;
     Ok(())
 }
@@ -226,33 +236,30 @@ pub(super) fn set_lease(
 
 /// Forgets the oldest transaction: its changes, its idempotency key, and the
 /// bodies that only its changes need.
-fn forget_oldest(file: &WriteTransaction, head: &mut HeadRecord) -> Result<(), Failed> {
+fn forget_oldest(tables: &mut Tables<'_>, head: &mut HeadRecord) -> Result<(), Failed> {
     let oldest = head.oldest;
-    let mut transactions = file.open_table(TRANSACTIONS)?;
-    let record = match transactions.remove(oldest)? {
+    let record = match tables.transactions.remove(oldest)? {
         Some(value) => transaction_of(oldest, value.value())?,
         None => return Err(Failed::damaged("the history", "a transaction is missing")),
     };
 
-    let mut changes = file.open_table(CHANGES)?;
-    let mut bodies = file.open_table(BODIES)?;
     for part in 0..record.parts {
-        let Some(value) = changes.remove((oldest, part))? else {
+        let Some(value) = tables.changes.remove((oldest, part))? else {
             return Err(Failed::damaged("the history", "changes are missing"));
         };
         let (value, _) = unseal("changes", &part_key(oldest, part), value.value())?;
         let record = ChangesRecord::decode(value)?;
         let old_rows = record.changes.iter();
         for old_row in old_rows.filter_map(|change| change.before.as_ref()) {
-            release_body(&mut bodies, hash_of(old_row)?)?;
+            release_body(&mut tables.bodies, hash_of(old_row)?)?;
         }
     }
 
     if let Some(key) = &record.idempotency_key {
-        file.open_table(KEYS)?.remove(key.as_str())?;
+        tables.file.open_table(KEYS)?.remove(key.as_str())?;
     }
-    let next_revision = transactions.first()?.map(|(revision, _)| revision.value());
-    head.oldest = next_revision.unwrap_or_default();
+    let next = tables.transactions.first()?;
+    head.oldest = next.map_or(0, |(revision, _)| revision.value());
     head.transactions -= 1;
     Ok(())
 }
@@ -263,17 +270,13 @@ pub(super) fn release_body(
     bodies: &mut Table<'_, u128, &'static [u8]>,
     hash: u128,
 ) -> Result<(), Failed> {
-    let Some(value) = bodies.get(hash)?.map(|value| value.value().to_vec()) else {
-        return Ok(());
+    let mut value = match bodies.remove(hash)? {
+        Some(value) if count_of(value.value()) > 1 => value.value().to_vec(),
+        _ => return Ok(()),
     };
-    match count_of(&value) {
-        0 | 1 => drop(bodies.remove(hash)?),
-        count => {
-            let mut value = value;
-            value[..8].copy_from_slice(&(count - 1).to_le_bytes());
-            bodies.insert(hash, &*value)?;
-        }
-    }
+    let count = count_of(&value) - 1;
+    value[..8].copy_from_slice(&count.to_le_bytes());
+    bodies.insert(hash, &*value)?;
     Ok(())
 }
 

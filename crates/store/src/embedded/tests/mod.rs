@@ -8,7 +8,7 @@ mod power;
 mod served_files;
 
 use super::*;
-use crate::suite::{row, step};
+use crate::suite::{change, row, step, transaction};
 
 fn texts(kept: &Kept) -> Vec<String> {
     let bodies = kept.rows.iter();
@@ -77,4 +77,39 @@ fn bodies_that_no_transaction_needs_are_forgotten() {
     assert_eq!(bodies.unwrap(), 3);
     store.check_history().unwrap();
     assert_eq!(store.load().unwrap().rows, [row("a", "text 19", None)]);
+}
+
+#[test]
+fn a_body_that_several_transactions_took_out_of_service_stays_until_the_last_is_forgotten() {
+    use redb::ReadableTableMetadata as _;
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(dir.path(), 4).unwrap();
+    let a = |n| row("a", &format!("text {n}"), None);
+    let mut bodies = Vec::new();
+    for revision in 1..=9 {
+        // The body goes back and forth, until it stays another one.
+        let text = |revision: u64| if revision < 6 { revision % 2 } else { revision };
+        let before = (revision > 1).then(|| a(text(revision - 1)));
+        let change = change(before, Some(a(text(revision))));
+        store
+            .commit(&[transaction(revision, vec![change])])
+            .unwrap();
+        store.check_history().unwrap();
+        let count = store.read(|file| Ok(file.open_table(BODIES)?.len()?));
+        bodies.push(count.unwrap());
+    }
+    assert_eq!(bodies, [0, 1, 2, 2, 2, 2, 3, 4, 4]);
+}
+
+#[test]
+fn the_oldest_transactions_are_forgotten_many_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(dir.path(), 32).unwrap();
+    let kept_after = |revision| {
+        store.commit(&[step(revision)]).unwrap();
+        store.transactions(None, 100).unwrap().len()
+    };
+    let kept: Vec<usize> = (1..=38).map(kept_after).collect();
+    assert_eq!(kept[30..], [31, 32, 33, 34, 32, 33, 34, 32]);
+    store.check_history().unwrap();
 }
