@@ -29,12 +29,11 @@ mod chosen {
     const ARENA_MAX: c_int = -8;
 
     /// The bytes that an arena keeps at its end, where `malloc_trim` looks in one
-    /// arena only. Left alone, they grow with the pieces that are freed, up to
-    /// 64 MiB.
-    const KEPT_AT_END: c_int = 256 << 10;
-
-    /// A larger piece has pages of its own, which go back with it.
-    const LARGE: c_int = 256 << 10;
+    /// arena only, and the size from which a piece has pages of its own, which go
+    /// back with it. Left alone, both grow with the pieces that are freed, up to
+    /// 64 and 32 MiB; smaller than this, lists of some hundred kilobytes cost a
+    /// system call each.
+    const LARGE: c_int = 4 << 20;
 
     // Sound: these are the declarations in `malloc.h`. Any thread may call them
     // at any time outside of the allocator, whose locks they take themselves.
@@ -52,7 +51,7 @@ mod chosen {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let arenas = c_int::try_from(processors.max(2)).unwrap_or(c_int::MAX);
         mallopt(ARENA_MAX, arenas);
-        mallopt(TRIM_THRESHOLD, KEPT_AT_END);
+        mallopt(TRIM_THRESHOLD, LARGE);
         mallopt(MMAP_THRESHOLD, LARGE);
     }
 
