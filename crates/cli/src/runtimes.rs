@@ -26,6 +26,9 @@ const MOST_BLOCKING: usize = 12;
 /// all threads of a burst that are kept for a second.
 const KEPT: Duration = Duration::from_millis(50);
 
+/// How long work on other threads may go on after a server has stopped.
+pub(crate) const LAST_WORK: Duration = Duration::from_secs(1);
+
 /// See the module's documentation.
 pub(crate) struct Runtimes {
     pub(crate) front: Runtime,

@@ -11,14 +11,12 @@ use crate::descriptors;
 use crate::failure::{Failure, Result};
 use crate::log;
 use crate::running::Running;
-use crate::runtimes::Runtimes;
+use crate::runtimes::{LAST_WORK, Runtimes};
 use crate::settings::{Choice as _, Raw, Settings, resolve};
 use crate::signals::Ends;
 
 /// How long the first load takes at most, unless something is wrong.
 const FIRST_LOAD: Duration = Duration::from_millis(500);
-/// How long work on other threads may go on after the server has stopped.
-const LAST_WORK: Duration = Duration::from_secs(1);
 
 /// Resolves the settings, then serves until a signal ends the program.
 pub(super) fn run(args: cli::Serve, global: Global) -> Result<()> {

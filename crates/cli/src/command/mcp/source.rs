@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use trunkline::checked;
+use trunkline::listen::Lanes;
 use trunkline::mcp::{Canaries, McpSource, ServerCollections, SourceOptions};
 use trunkline::tls::Tls;
 use trunkline::{Builder, Server};
@@ -29,6 +30,7 @@ use crate::log;
 use crate::mcp::{self, Role};
 use crate::plaintext::PlaintextLog;
 use crate::running::{self, Apis};
+use crate::runtimes::{LAST_WORK, Runtimes};
 use crate::settings::{Address, LogFormat, LogLevel, Raw, Settings, parse_pair, resolve};
 use crate::signals::Ends;
 
@@ -41,7 +43,12 @@ pub(super) fn run(args: &cli::McpSource, global: Global) -> Result<()> {
     let format = global.log_format.unwrap_or(LogFormat::Text);
     log::start(format, global.log_level.unwrap_or(LogLevel::Info))?;
     descriptors::load(&settings.descriptors)?;
-    super::super::start_runtime()?.block_on(serve(args, &settings))
+    let runtimes = Runtimes::start()?;
+    let result = runtimes
+        .front
+        .block_on(serve(args, &settings, runtimes.lanes()));
+    runtimes.shut_down(LAST_WORK);
+    result
 }
 
 /// The settings of the server behind the source: those of the flags, which are
@@ -61,7 +68,7 @@ fn settings_of(args: &cli::McpSource) -> Result<Settings> {
     resolve(None, &raw).map_err(Failure::usage)
 }
 
-async fn serve(args: &cli::McpSource, settings: &Settings) -> Result<()> {
+async fn serve(args: &cli::McpSource, settings: &Settings, lanes: Lanes) -> Result<()> {
     let mut ends = Ends::new()?;
     let plaintext = Arc::new(PlaintextLog::default());
     let tls = running::load_tls(settings, settings.tls_client_ca.as_ref(), &plaintext)?;
@@ -86,10 +93,20 @@ async fn serve(args: &cli::McpSource, settings: &Settings) -> Result<()> {
     });
     let collections = ServerCollections::default();
     let hook = collections.clone();
-    let more = |builder: Builder| builder.hooks(hook);
+    let in_lanes = lanes.clone();
+    let more = |builder: Builder| {
+        let builder = builder.hooks(hook);
+        builder.options(|options| options.lanes = Some(in_lanes))
+    };
     let role = Role::Source(source.clone());
     let (server, api) = running::build(settings, Reading::Collections, Some(role), more)?;
-    let apis = Apis::start(&Arc::new(api), admin_listener, admin_tls, None, None);
+    let apis = Apis::start(
+        &Arc::new(api),
+        admin_listener,
+        admin_tls,
+        None,
+        Some(lanes.clone()),
+    );
     server.start();
 
     let stopped = CancellationToken::new();
@@ -109,6 +126,7 @@ async fn serve(args: &cli::McpSource, settings: &Settings) -> Result<()> {
             source: &source,
             server: &server,
             stopped: &stopped,
+            lanes,
         };
         streams.spawn(&mut tasks, args, listener, tls);
         std::future::pending::<()>().await;
@@ -172,6 +190,7 @@ struct Streams<'a> {
     source: &'a McpSource,
     server: &'a Server,
     stopped: &'a CancellationToken,
+    lanes: Lanes,
 }
 
 impl Streams<'_> {
@@ -184,7 +203,7 @@ impl Streams<'_> {
         tls: Option<Tls>,
     ) {
         if let Some(listener) = listener {
-            let mut listening = mcp::listening(tls, None);
+            let mut listening = mcp::listening(tls, Some(self.lanes.clone()));
             listening.connections = args.max_connections;
             listening.stopped = self.stopped.clone();
             let (source, server) = (self.source.clone(), self.server.clone());
