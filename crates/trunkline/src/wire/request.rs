@@ -28,8 +28,8 @@ pub(crate) struct Read<R> {
 }
 
 impl<R> Read<R> {
-    /// A request that only acknowledges a response: it has no names, and its
-    /// node is known.
+    /// Returns a request that only acknowledges a response: it has no names,
+    /// and its node is known.
     fn acknowledgement(request: R) -> Self {
         Self {
             request,
@@ -38,6 +38,7 @@ impl<R> Read<R> {
         }
     }
 
+    /// Converts the request, and keeps what was read beside it.
     fn map<T>(self, into: impl FnOnce(R) -> T) -> Read<T> {
         Read {
             request: into(self.request),
@@ -177,7 +178,8 @@ impl Reader {
     }
 
     /// Returns the copy of a type that was read first, so that requests of one
-    /// type share it. Returns `None` if the request has no type.
+    /// type share it. Types beyond [`MAX_TYPES`] are not shared. Returns `None`
+    /// if the request has no type.
     fn intern_type(&mut self, text: &str) -> Option<TypeUrl> {
         let text = non_empty(text)?;
         let mut known_types = self.known_types.iter();
@@ -258,8 +260,9 @@ impl Reader {
     }
 }
 
-/// Reads a text field that may be missing: protobuf does not distinguish an
-/// empty string from none, and no rule gives the empty one a meaning.
+/// Returns the text of a field that may be missing; `None` if it is empty.
+/// Protobuf does not tell an empty string from none, and no rule gives the
+/// empty one a meaning.
 fn non_empty(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
@@ -276,8 +279,8 @@ fn refused_names(names: Vec<Refusal>) -> Vec<Refused> {
 }
 
 /// Joins plain names, which take the parameters of the stream, and locators,
-/// which bring their own (TP2). A locator with too many parameters is left out
-/// and added to `refused`.
+/// which bring their own (TP2). A locator with more parameters than a client
+/// may have is left out and added to `refused`.
 fn join_locators(
     plain: Vec<String>,
     locators: Vec<ResourceLocator>,
