@@ -5,8 +5,8 @@ use std::sync::Arc;
 use http::uri::Authority;
 use tokio::sync::watch;
 
-use super::call::{Inner, identity};
-use super::fault::Active;
+use super::call::{Inner, random_id};
+use super::fault::ActiveFaults;
 use super::service::XdsChannel;
 use super::subchannel::Pool;
 use super::table::{Maker, Table};
@@ -53,7 +53,7 @@ impl XdsChannelBuilder {
             loop {
                 let snapshot = watch.changed().await;
                 let before = told.borrow().clone();
-                let table = maker.table(&snapshot, before.as_deref());
+                let table = maker.make_table(&snapshot, before.as_deref());
                 told.send_replace(Some(Arc::new(table)));
             }
         });
@@ -66,8 +66,8 @@ impl XdsChannelBuilder {
             pool,
             name: self.authority,
             authority,
-            id: identity(),
-            faults: Active::default(),
+            id: random_id(),
+            faults: ActiveFaults::default(),
             follower: follower.abort_handle(),
         })
     }
