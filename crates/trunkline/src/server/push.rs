@@ -72,6 +72,7 @@ impl Stream {
 
     /// Builds one response, if there is something to send; the one after it is
     /// built later and can be newer. A stream without a session is settled.
+    /// While a request is being read, nothing is built.
     fn poll_session(&self, now: Moment) -> PolledSession {
         let mut state = self.lock();
         let StreamState {
@@ -125,8 +126,9 @@ impl Stream {
     }
 
     /// Writes a response as frames, without the lock of the stream, and reports
-    /// it as sent. It was built after these changes, of which the hooks are told
-    /// how long the oldest has waited; the transport is given the frames next.
+    /// it as sent. It was built after `changes`: the hooks are told how long
+    /// the oldest of them has waited, because the transport is given the frames
+    /// next.
     fn write_and_report(&self, built: &BuiltResponse, changes: HeldChanges) -> Frames {
         let response = &built.response;
         let identifier = &self.shared.options.identifier;
@@ -159,7 +161,8 @@ impl Stream {
         frames
     }
 
-    /// Counts and reports a resource that is withheld from the client.
+    /// Reports a resource that is withheld from the client, as a limit and as
+    /// an event.
     pub(super) fn report_withheld(&self, event: &Event) {
         self.shared.hooks.limited(Limit::Keys);
         self.report(Report::Event(event));

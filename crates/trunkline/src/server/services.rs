@@ -20,7 +20,7 @@ use crate::{health, paths, questions, reflection, rest};
 const LOAD: &str = "envoy.service.load_stats.v3.LoadReportingService";
 const STATUS: &str = "envoy.service.status.v3.ClientStatusDiscoveryService";
 
-/// The full names of all services, those of discovery first.
+/// Returns the full names of all services, those of discovery first.
 pub(super) fn names() -> impl Iterator<Item = String> {
     let others = [
         LOAD,
@@ -89,7 +89,8 @@ pub(super) async fn serve(shared: Arc<Shared>, request: Request<Body>) -> Respon
 }
 
 /// Hands an answer over piece by piece, and gives it up if its asker takes
-/// nothing. Its question is in its extensions, if there is one.
+/// nothing of it in time. An answer without a question in its extensions is
+/// passed on as it is.
 fn pace_answer(mut response: Response<Body>) -> Response<Body> {
     match response.extensions_mut().remove::<Asked>() {
         Some(asked) => {
@@ -99,6 +100,7 @@ fn pace_answer(mut response: Response<Body>) -> Response<Body> {
     }
 }
 
+/// Returns the response to a call of a method that does not exist.
 fn no_method(path: &str) -> Response<Body> {
     Status::unimplemented(format!("no method {path}")).into_http()
 }

@@ -72,7 +72,7 @@ impl ResourceMessage {
         })
     }
 
-    /// A resource that is encoded already, by its type.
+    /// Returns a resource of this type that is encoded already.
     #[must_use]
     pub fn encoded(type_url: &TypeUrl, body: bytes::Bytes) -> Self {
         Self(Any {
@@ -92,7 +92,8 @@ pub(crate) struct Manner {
 }
 
 impl Manner {
-    /// That of a program, which says what it means.
+    /// Returns the manner of a program, which means what it says: nothing is
+    /// held, and a dangling reference is a warning.
     fn of_program(lifetime: Lifetime) -> Self {
         Self {
             dangling: Dangling::Warn,
@@ -254,7 +255,8 @@ impl Server {
         self.change(origin, [], edit, Manner::of_program(Lifetime::Kept))
     }
 
-    /// Makes a change of an origin that writes these resources.
+    /// Settles an edit of an origin that writes these resources, and applies
+    /// it.
     pub(crate) fn change(
         &self,
         origin: &str,
