@@ -68,9 +68,9 @@ impl Seen {
         }
     }
 
-    /// Records a failure. It is returned at the second check that finds the
-    /// same one, and only then: two files are replaced one after the other, and
-    /// in between they do not match.
+    /// Records that the files cannot be used. Returns the error at the second
+    /// check in a row that finds the same failure, and only then: two files are
+    /// replaced one after the other, and in between they do not match.
     fn note_failure(&mut self, fingerprint: Fingerprint, error: TlsError) -> Option<CheckResult> {
         let same_failure = self.bad.take();
         let same_failure = same_failure.filter(|bad| bad.fingerprint == fingerprint);
