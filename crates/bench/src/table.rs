@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::measure::{Quantiles, Usage, Work};
 use crate::report::{Check, Phase, Report};
 
-/// The report as text.
+/// Writes the report for people.
 pub(crate) fn show(report: &Report) -> String {
     let mut text = String::new();
     let s = &report.scenario;
@@ -44,6 +44,7 @@ pub(crate) fn show(report: &Report) -> String {
     text
 }
 
+/// Writes a phase, one line for each thing that was measured.
 fn show_phase(text: &mut String, phase: &Phase) {
     let _ = writeln!(text, "\n{} ({:.3} s)", phase.name, phase.seconds);
     let mut row = |name: &str, value: String| {
@@ -121,6 +122,7 @@ fn show_phase(text: &mut String, phase: &Phase) {
     row("tool", usage(&phase.tool));
 }
 
+/// Writes whether clients held the right contents at the end.
 fn check(text: &mut String, check: &Check) {
     let verdict = match *check == Check::default() {
         true => "all contents right".to_owned(),
@@ -150,6 +152,7 @@ fn usage(usage: &Usage) -> String {
     )
 }
 
+/// Writes what the server's engine did.
 fn engine(work: &Work) -> String {
     format!(
         "{} names looked at, {} at once at most, {} constraints evaluated, {} views and {} \
@@ -164,7 +167,7 @@ fn engine(work: &Work) -> String {
     )
 }
 
-/// A number of bytes with three digits.
+/// Writes a number of bytes with a unit, to about three digits.
 fn bytes(number: f64) -> String {
     let mut units = ["B", "kB", "MB", "GB"].into_iter();
     let mut number = number;
