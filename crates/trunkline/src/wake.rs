@@ -68,6 +68,8 @@ pub(crate) struct WakeListener {
 }
 
 impl WakeListener {
+    /// Returns the listener of these flags. Its task is registered at the first
+    /// [`Self::take_raised`].
     pub(crate) fn new(flags: Arc<WakeFlags>) -> Self {
         Self {
             waker: Waker::from(Arc::clone(&flags)),

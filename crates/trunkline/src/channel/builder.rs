@@ -20,6 +20,8 @@ pub struct XdsChannelBuilder {
 }
 
 impl XdsChannelBuilder {
+    /// Begins a channel for a service, which is also its authority until
+    /// another is set.
     pub(super) fn new(client: &Client, service: &str) -> Self {
         Self {
             client: client.clone(),

@@ -53,9 +53,9 @@ const RETRY_ON: [&str; 5] = [
     "unavailable",
 ];
 
-/// Returns the routes of a virtual host, of which gRPC knows the fields, as a
-/// configuration in which every authority matches: the virtual host was chosen
-/// already.
+/// Returns a configuration with the routes of a virtual host, as far as gRPC
+/// knows their fields. Its one virtual host matches every authority, because it
+/// was chosen already.
 pub(super) fn routes(host: &VirtualHost) -> RouteConfiguration {
     let only = VirtualHost {
         name: host.name.clone(),

@@ -33,6 +33,7 @@ pub(super) fn assignment(of: &ClusterSnapshot) -> Option<Arc<ClusterLoadAssignme
     }))
 }
 
+/// Returns an address as an endpoint of an assignment.
 fn endpoint(address: &SocketAddr) -> LbEndpoint {
     let socket = SocketAddress {
         address: address.ip().to_string(),

@@ -39,6 +39,7 @@ struct Attempt {
 }
 
 impl Replay {
+    /// Makes the body of a call, of which nothing was read yet.
     pub(super) fn new(source: Body) -> Self {
         let shared = Shared {
             is_over: source.is_end_stream(),

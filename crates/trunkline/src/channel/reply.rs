@@ -24,8 +24,8 @@ pub struct ReplyBody {
 }
 
 impl ReplyBody {
-    /// Makes the reply of a response. If its headers have the status, the call
-    /// has ended.
+    /// Makes the reply of a response. The call has ended already if the
+    /// response has nothing but headers.
     pub(super) fn wrap(
         response: Response<Incoming>,
         mut guard: Guard,
@@ -103,6 +103,7 @@ fn status_in(headers: &HeaderMap) -> Option<Code> {
     Some(Code::from_bytes(status.as_bytes()))
 }
 
+/// Returns how a call with this status counts for its endpoint.
 fn outcome(code: Code) -> Outcome {
     match code {
         Code::Ok => Outcome::Succeeded,

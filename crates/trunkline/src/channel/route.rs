@@ -72,6 +72,7 @@ impl Head {
         &self.headers
     }
 
+    /// Returns the call as the rules of traffic see a request.
     fn request(&self) -> Request<'_> {
         Request {
             method: "POST",

@@ -25,6 +25,8 @@ struct Entry {
 }
 
 impl Entry {
+    /// Returns the entry of a domain; the index of one beyond any memory is the
+    /// maximum.
     fn new(item: ItemId, domain_index: usize) -> Self {
         Self {
             item,

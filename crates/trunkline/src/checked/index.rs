@@ -214,27 +214,21 @@ fn find_contradiction(item: SlotItem<'_>, slots: &Slots, other_id: ItemId) -> Op
         overlap(own_resource, other_resource).transpose()?
     };
 
-    let type_url = item.type_url.clone();
-    let name = own_resource.name.clone();
+    let (type_url, name) = (item.type_url.clone(), own_resource.name.clone());
     let first = slots.place(other);
-    if let Some(origin) = find_other_owner(item, other, slots) {
-        return Some(Fault::Owned {
+    Some(match (find_other_owner(item, other, slots), witness) {
+        (Some(origin), _) => Fault::Owned {
             type_url,
             name,
             origin,
             first,
-        });
-    }
-
-    if is_same {
-        return Some(Fault::Duplicate {
+        },
+        (None, _) if is_same => Fault::Duplicate {
             type_url,
             name,
             first,
-        });
-    }
-    Some(match witness {
-        Ok(witness) => Fault::Overlap {
+        },
+        (None, Ok(witness)) => Fault::Overlap {
             type_url,
             name,
             first,
@@ -243,7 +237,7 @@ fn find_contradiction(item: SlotItem<'_>, slots: &Slots, other_id: ItemId) -> Op
             ),
             witness,
         },
-        Err(source) => Fault::Undecided {
+        (None, Err(source)) => Fault::Undecided {
             name,
             first,
             source,

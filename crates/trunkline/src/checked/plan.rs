@@ -26,6 +26,7 @@ pub(super) struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
+    /// Returns a plan that replaces nothing yet.
     pub(super) fn new(index: &'a mut Index, origin: OriginId) -> Self {
         Self {
             index,

@@ -177,17 +177,14 @@ impl ContentSet {
 
         let lost = checks_references.then(|| settling.lost_names());
         let touched = settling.touched_units();
-        let variants = ChangedVariants::of(&settling);
-        let uncovered = self
-            .coverage
-            .update(settling.index, &variants.added, &variants.removed);
-        let warnings = collect_warnings(&settling, lost.as_ref(), &self.coverage, &uncovered);
-
-        if proposal.effect == Effect::Rehearsed {
-            settling.undo();
-            self.coverage
-                .update(settling.index, &variants.removed, &variants.added);
-        } else {
+        let is_rehearsed = proposal.effect == Effect::Rehearsed;
+        let warnings = update_coverage(
+            &mut settling,
+            &mut self.coverage,
+            lost.as_ref(),
+            is_rehearsed,
+        );
+        if !is_rehearsed {
             match &lost {
                 Some(lost) => self.dangling.update(settling.index, &touched, lost),
                 None => self.dangling.clear(),
@@ -435,6 +432,26 @@ fn apply_changes<T>(
             Err(_) => return outcome,
         }
     }
+}
+
+/// Tells the coverage of the variants that the accepted edits add and remove,
+/// and returns the warnings about these edits. A rehearsal is undone after
+/// that, in the index and in the coverage. `lost` is as in
+/// [`collect_warnings`].
+fn update_coverage(
+    settling: &mut Settling<'_>,
+    coverage: &mut Coverage,
+    lost: Option<&HashSet<Reference>>,
+    is_rehearsed: bool,
+) -> Vec<Finding> {
+    let variants = ChangedVariants::of(settling);
+    let uncovered = coverage.update(settling.index, &variants.added, &variants.removed);
+    let warnings = collect_warnings(settling, lost, coverage, &uncovered);
+    if is_rehearsed {
+        settling.undo();
+        coverage.update(settling.index, &variants.removed, &variants.added);
+    }
+    warnings
 }
 
 /// Returns warnings about references that dangle because of the accepted edits:

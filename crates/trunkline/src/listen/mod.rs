@@ -290,21 +290,33 @@ impl Listening {
                 continue;
             };
 
-            let (listening, met) = (Arc::clone(self), Arc::clone(met));
-            let service = service.clone();
             let connection = Connection {
                 peer: Some(peer),
                 local: socket.local_addr().ok(),
                 ..Connection::default()
             };
             let executor = self.executor(&place.activity);
-            executor.spawn(tasks.track_future(async move {
-                let socket = listening.register_again(socket, &place.activity);
-                if let Ok(socket) = socket {
-                    let serving = listening.serve_socket(socket, connection, &place, service, &met);
-                    serving.await;
-                }
-            }));
+            let (listening, met) = (Arc::clone(self), Arc::clone(met));
+            let serving = listening.serve_place(socket, connection, place, service.clone(), met);
+            executor.spawn(tasks.track_future(serving));
+        }
+    }
+
+    /// Serves a connection that has a place in the table, until it is closed.
+    async fn serve_place<B>(
+        self: Arc<Self>,
+        socket: TcpStream,
+        connection: Connection,
+        place: Place,
+        service: impl Answers<B>,
+        met: OnLimit,
+    ) where
+        B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
+        B::Error: Into<BoxError>,
+    {
+        if let Ok(socket) = self.register_again(socket, &place.activity) {
+            let serving = self.serve_socket(socket, connection, &place, service, &met);
+            serving.await;
         }
     }
 

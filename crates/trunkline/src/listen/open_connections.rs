@@ -58,6 +58,8 @@ pub(super) struct Place {
 }
 
 impl OpenConnections {
+    /// Returns a table without connections, with places for `max`, and for
+    /// `max_per_address` of each address.
     pub(super) fn new(max: usize, max_per_address: usize) -> Arc<Self> {
         Arc::new(Self {
             max,
@@ -128,6 +130,7 @@ impl Table {
             .map_or(0, |host| host.open.len())
     }
 
+    /// Returns all open connections.
     fn iter(&self) -> impl Iterator<Item = &Arc<Activity>> {
         self.addresses.values().flat_map(|host| host.open.values())
     }

@@ -26,6 +26,7 @@ pub(super) struct Sending<B> {
 }
 
 impl<B> Sending<B> {
+    /// Returns the body of the response to an open request.
     pub(super) fn new(body: B, request: OpenRequest) -> Self {
         Self {
             body,

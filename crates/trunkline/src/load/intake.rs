@@ -38,6 +38,7 @@ pub(super) struct Reporter {
 }
 
 impl Intake {
+    /// Returns an intake that stores into these reports.
     pub(super) fn new(reports: LoadReports) -> Self {
         let limits = QuestionLimits {
             at_once: AT_ONCE,

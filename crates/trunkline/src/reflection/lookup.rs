@@ -43,6 +43,7 @@ pub(super) struct ReflectionStream {
 }
 
 impl ReflectionStream {
+    /// Returns the state of a stream on which no file was sent.
     pub(super) fn new(services: Arc<[String]>) -> Self {
         let sent = HashSet::new();
         Self { services, sent }

@@ -22,6 +22,7 @@ impl Default for Arrived {
 }
 
 impl Arrived {
+    /// Returns the bytes that arrived and were not taken.
     pub(super) fn as_slice(&self) -> &[u8] {
         match self {
             Self::Whole(whole) => whole,
@@ -42,8 +43,9 @@ impl Arrived {
 
     /// Adds a piece of the body. It is copied only behind an incomplete
     /// message, into a buffer that doubles as it fills. `most` is the length of
-    /// that message with its prefix, and bounds the buffer: room is never made
-    /// for what a client has only announced.
+    /// that message with its prefix, beyond which no room is made; the largest
+    /// number while that is not known. Room is never made for what a client has
+    /// only announced.
     pub(super) fn add(&mut self, piece: Bytes, most: usize) {
         let before = self.as_slice().len();
         if before == 0 {

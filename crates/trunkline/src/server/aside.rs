@@ -41,6 +41,7 @@ pub(super) struct Aside {
     turn: Semaphore,
 }
 
+/// Returns the number of processors that this process may use.
 fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

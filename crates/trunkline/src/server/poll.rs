@@ -176,6 +176,7 @@ fn first_response(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwR
     })
 }
 
+/// Returns whether a resource was withheld.
 fn is_withheld(event: &Event) -> bool {
     matches!(event, Event::Withheld { .. })
 }
@@ -279,6 +280,7 @@ fn text_body(text: String) -> Body {
     Body::new(http_body_util::Full::new(Bytes::from(text)))
 }
 
+/// Returns a response with this status and a body of JSON.
 fn json_response(code: StatusCode, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = code;
@@ -286,6 +288,7 @@ fn json_response(code: StatusCode, body: Body) -> Response<Body> {
     response
 }
 
+/// Returns a response with this status and no body.
 fn empty_response(code: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = code;

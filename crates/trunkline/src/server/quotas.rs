@@ -59,6 +59,8 @@ enum Stage {
 }
 
 impl Quotas {
+    /// Returns quotas by the options, of which nothing is taken. Without a
+    /// quota of its own, an address or identity may have half of all streams.
     pub(super) fn new(options: &Options) -> Self {
         let max_per_peer = match options.streams_per_peer {
             0 => options.streams.div_ceil(2),

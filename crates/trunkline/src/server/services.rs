@@ -1,6 +1,7 @@
 //! Requests that open no discovery stream: load reports, client status, health,
 //! reflection, REST.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use http::{Method, Request, Response};
@@ -61,17 +62,7 @@ pub(super) async fn serve(shared: Arc<Shared>, request: Request<Body>) -> Respon
     let questions = shared.questions.clone();
     let reflection = || Reflection::new(names()).with_questions(questions.clone());
     let Ok(response) = match service {
-        LOAD => {
-            if shared.load.is_full() {
-                shared.hooks.limited(Limit::LoadStreams);
-            }
-            let connection = service::connection_of(&request);
-            let limit = shared.load.message_bytes();
-            let service = shared.load.service();
-            let bounds = shared.request_bounds();
-            let whole = |body| Body::new(WholeMessages::new(body, bounds, connection, limit));
-            service.clone().call(request.map(whole)).await
-        }
+        LOAD => serve_load(&shared, request).await,
         STATUS => {
             let clients = Arc::new(Server { shared });
             let service = csds::service_with(clients, questions);
@@ -86,6 +77,20 @@ pub(super) async fn serve(shared: Arc<Shared>, request: Request<Body>) -> Respon
         _ => return no_method(&path),
     };
     response
+}
+
+/// Serves a stream of load reports. Its messages arrive whole, and count among
+/// the unfinished requests until then. Reports the limit if there are too many
+/// streams, of which the service refuses one more.
+async fn serve_load(shared: &Shared, request: Request<Body>) -> Result<Response<Body>, Infallible> {
+    if shared.load.is_full() {
+        shared.hooks.limited(Limit::LoadStreams);
+    }
+    let connection = service::connection_of(&request);
+    let limit = shared.load.message_bytes();
+    let bounds = shared.request_bounds();
+    let whole = |body| Body::new(WholeMessages::new(body, bounds, connection, limit));
+    shared.load.service().call(request.map(whole)).await
 }
 
 /// Hands an answer over piece by piece, and gives it up if its asker takes

@@ -178,18 +178,7 @@ impl Stream {
             return Ok(HandledRequest::default());
         }
         outcome.refused = refused;
-        outcome.type_url = self.only.as_ref().or(request_type(&request)).cloned();
-        if let Some(error) = scrub::error_of(&mut request) {
-            // Nobody gets to see the words of the client as they came.
-            let type_url = outcome.type_url.as_ref();
-            self.scrub_error(state.session.as_ref(), type_url, error);
-        }
-        if self.shared.hooks.has_any() {
-            outcome.asked = names_on_demand(outcome.type_url.as_ref(), &request);
-            let reads = self.shared.hooks.reads_requests();
-            outcome.details = reads.then(|| RequestDetails::of(&request));
-        }
-
+        self.note_request(state.session.as_ref(), &mut request, outcome);
         let session = self.prepare_session(&mut state, node.as_ref(), outcome);
         let is_quiet = self.shared.with_request(|db| {
             let handled = match request {
@@ -206,6 +195,26 @@ impl Stream {
         };
         state.take_events(outcome, self.shared.hooks.has_any());
         Ok(handled)
+    }
+
+    /// Notes the type of a request, and what hooks are told of it. The text of
+    /// a NACK is scrubbed before: nobody gets to see the words of the client as
+    /// they came.
+    fn note_request(
+        &self,
+        session: Option<&Session>,
+        request: &mut Request,
+        outcome: &mut RequestOutcome,
+    ) {
+        outcome.type_url = self.only.as_ref().or(request_type(request)).cloned();
+        if let Some(error) = scrub::error_of(request) {
+            self.scrub_error(session, outcome.type_url.as_ref(), error);
+        }
+        if self.shared.hooks.has_any() {
+            outcome.asked = names_on_demand(outcome.type_url.as_ref(), request);
+            let reads = self.shared.hooks.reads_requests();
+            outcome.details = reads.then(|| RequestDetails::of(request));
+        }
     }
 
     /// Returns the session, which the first request opens, with the node of the

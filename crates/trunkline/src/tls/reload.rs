@@ -30,6 +30,8 @@ struct Bad {
 type CheckResult = Result<Option<Arc<ServerConfig>>, TlsError>;
 
 impl Seen {
+    /// Returns what is known at the start: the stamps and the fingerprint of
+    /// the files in use.
     pub(super) fn new(stamps: Stamps, used: Fingerprint) -> Self {
         let bad = None;
         Self { stamps, used, bad }

@@ -80,6 +80,7 @@ pub(crate) struct Reader {
 const MAX_TYPES: usize = 16;
 
 impl Reader {
+    /// Returns a reader that has read nothing yet.
     pub(crate) fn new(limits: Limits, known_versions: Arc<KnownVersions>) -> Self {
         Self {
             limits,
@@ -274,6 +275,7 @@ fn read_error(status: Status) -> ErrorDetail {
     }
 }
 
+/// Returns names that were too long as refused.
 fn refused_names(names: Vec<Refusal>) -> Vec<Refused> {
     names.into_iter().map(Refused::Name).collect()
 }

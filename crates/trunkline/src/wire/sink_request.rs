@@ -145,6 +145,7 @@ impl RequestWriter {
 }
 
 impl WrittenNames {
+    /// Encodes names, those without parameters apart from those with them.
     fn new(names: Locators) -> Self {
         let (resource_names, resource_locators) = split_locators(names.iter().cloned());
         let plain = DiscoveryRequest {
@@ -205,6 +206,7 @@ fn write_status(error: ErrorDetail) -> Status {
     }
 }
 
+/// Writes parameters as a message has them.
 fn write_params(params: &Params) -> BTreeMap<String, String> {
     let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
     params.iter().map(owned).collect()

@@ -217,6 +217,7 @@ impl Finder<'_> {
     }
 }
 
+/// Returns a data source that names a file.
 fn file_source(path: &Path) -> DataSource {
     DataSource {
         specifier: Some(Specifier::Filename(path.to_string_lossy().into_owned())),
