@@ -248,17 +248,7 @@ impl Light {
             {
                 self.subscribe_name(to, index);
             }
-            if let (false, Some(index)) = (
-                entry.version.is_empty(),
-                self.shared.truth.recipe.index(entry.name),
-            ) {
-                let known = self.ledger.known(kind, index);
-                let place = self.ledger.place(kind, index);
-                if known.is_held() {
-                    self.shared
-                        .note_version(place, known.revision(), entry.version);
-                }
-            }
+            self.note_version(kind, entry.name, entry.version);
         }
         for name in glance.removed().chain(removed_variants(self.mode, raw)) {
             self.ledger.note_removed(kind, name);
@@ -269,6 +259,21 @@ impl Light {
         self.ledger.finish_response(kind);
         self.acknowledge(place, &glance);
         true
+    }
+
+    /// Notes the version by which the server calls the revision of a resource
+    /// that the client holds. Does nothing without a version, or if the
+    /// resource is not the tool's.
+    fn note_version(&self, kind: Kind, name: &str, version: &str) {
+        let index = self.shared.truth.recipe.index(name);
+        let Some(index) = index.filter(|_| !version.is_empty()) else {
+            return;
+        };
+        let known = self.ledger.known(kind, index);
+        if known.is_held() {
+            let place = self.ledger.place(kind, index);
+            self.shared.note_version(place, known.revision(), version);
+        }
     }
 
     /// Notes what a whole set leaves out as removed (C29). Does nothing for

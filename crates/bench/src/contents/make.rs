@@ -197,9 +197,7 @@ impl Recipe {
         }
         routes
     }
-}
 
-impl Recipe {
     /// Makes a virtual host with two domains, the host of its name and a longer
     /// one. Its mark is the name of the first route.
     fn host(&self, name: String, mark: String) -> VirtualHost {

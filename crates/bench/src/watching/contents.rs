@@ -91,6 +91,7 @@ pub(super) fn ads() -> ConfigSource {
     }
 }
 
+/// Makes an endpoint of a cluster.
 fn endpoint(address: String, port: u32) -> LbEndpoint {
     let socket = SocketAddress {
         address,

@@ -79,6 +79,7 @@ pub(super) fn routes(count: usize, clusters: usize) -> Result<Change> {
     upsert(kind::RDS, config.encode_to_vec())
 }
 
+/// Returns an encoded message with its type.
 fn any<M: Message + Name>(message: &M) -> Any {
     Any {
         type_url: M::type_url(),

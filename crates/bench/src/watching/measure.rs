@@ -106,6 +106,7 @@ fn changes(options: &MeasureOptions, count: usize) -> impl Iterator<Item = (usiz
     })
 }
 
+/// Applies changes to the server.
 fn apply(server: &Server, changes: Vec<Change>) -> Result<()> {
     let applied = server.apply(changes);
     applied.map_err(|error| Error::Driver(error.to_string()))?;
