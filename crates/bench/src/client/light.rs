@@ -25,7 +25,7 @@ use super::spec::{Spec, Want};
 use crate::contents::Kind;
 use crate::measure::Counters;
 
-/// The field of resources, in responses of both variants.
+/// The field of resources, in responses of both protocols.
 const RESOURCES: u32 = 2;
 /// The field of removed variants, in a delta response.
 const REMOVED_VARIANTS: u32 = 8;

@@ -56,7 +56,7 @@ struct State {
     /// What changed last, and what was removed.
     changed: Vec<String>,
     removed: Vec<String>,
-    /// Framed messages of both variants: the last change, and everything.
+    /// Framed messages of both protocols: the last change, and everything.
     /// Written for the first stream that needs one.
     change: [Option<Bytes>; 2],
     /// One that is outdated stays until it is written anew, so that what a
@@ -121,39 +121,39 @@ impl State {
         }
     }
 
-    /// Returns a message of all contents, in one variant of the protocol. It is
-    /// written if it is outdated.
-    fn whole_message(&mut self, variant: usize) -> Bytes {
-        let outdated = std::mem::take(&mut self.outdated[variant]);
-        if let Some(written) = self.whole[variant].as_ref().filter(|_| !outdated) {
+    /// Returns a message of all contents, for the streams of one protocol. It
+    /// is written if it is outdated.
+    fn whole_message(&mut self, protocol: usize) -> Bytes {
+        let outdated = std::mem::take(&mut self.outdated[protocol]);
+        if let Some(written) = self.whole[protocol].as_ref().filter(|_| !outdated) {
             return written.clone();
         }
         let all = self
             .contents
             .iter()
             .map(|(name, body)| (name.as_str(), body));
-        let written = match variant {
+        let written = match protocol {
             SOTW => self.sotw(all),
             _ => self.delta(all, &[]),
         };
-        self.whole[variant] = Some(written.clone());
+        self.whole[protocol] = Some(written.clone());
         written
     }
 
-    /// Returns a message of the last change, in one variant of the protocol.
-    fn change_message(&mut self, variant: usize) -> Bytes {
-        if variant == SOTW {
+    /// Returns a message of the last change, for the streams of one protocol.
+    fn change_message(&mut self, protocol: usize) -> Bytes {
+        if protocol == SOTW {
             // State of the world has no smaller message than the whole.
             return self.whole_message(SOTW);
         }
-        if let Some(written) = &self.change[variant] {
+        if let Some(written) = &self.change[protocol] {
             return written.clone();
         }
         let body = |name: &String| self.contents.get_key_value(name);
         let changed = self.changed.iter().filter_map(body);
         let changed = changed.map(|(name, body)| (name.as_str(), body));
         let written = self.delta(changed, &self.removed);
-        self.change[variant] = Some(written.clone());
+        self.change[protocol] = Some(written.clone());
         written
     }
 
@@ -238,11 +238,11 @@ impl tower_service::Service<Request<Incoming>> for Service {
     }
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
-        let variant = usize::from(request.uri().path().contains("/Delta"));
+        let protocol = usize::from(request.uri().path().contains("/Delta"));
         self.0.lock().streams += 1;
         let mut response = Response::new(Stream {
             floor: Arc::clone(&self.0),
-            variant,
+            protocol,
             requests: request.into_body(),
             first: First::default(),
             at: None,
@@ -255,7 +255,7 @@ impl tower_service::Service<Request<Incoming>> for Service {
 
 struct Stream {
     floor: Arc<Floor>,
-    variant: usize,
+    protocol: usize,
     requests: Incoming,
     first: First,
     /// The change that was written last; none before the first request.
@@ -334,12 +334,12 @@ impl http_body::Body for Stream {
                 state.listening = true;
                 match length > LONG {
                     true => state.resume_message(),
-                    false => state.whole_message(self.variant),
+                    false => state.whole_message(self.protocol),
                 }
             }
             // One change at a time: a stream that missed some is behind for
             // good, which the check at the end shows.
-            Some(at) if at < state.changes => state.change_message(self.variant),
+            Some(at) if at < state.changes => state.change_message(self.protocol),
             _ => {
                 // It is the same task each time, so once for each change is enough.
                 if self.at.is_some() && self.asleep != Some(state.changes) {

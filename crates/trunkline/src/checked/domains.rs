@@ -25,8 +25,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Returns the entry of a domain; the index of one beyond any memory is the
-    /// maximum.
+    /// Returns the entry of the domain with this index among those of an item.
     fn new(item: ItemId, domain_index: usize) -> Self {
         Self {
             item,

@@ -89,7 +89,7 @@ impl Reader {
         }
     }
 
-    /// Reads a request in the variant that the stream speaks. Names beyond a
+    /// Reads a request in the protocol that the stream speaks. Names beyond a
     /// limit are taken out of it; any other part beyond a limit is an error.
     pub(crate) fn read(&mut self, mode: Mode, raw: Bytes) -> Result<Read<Request>, DecodeError> {
         match mode {
