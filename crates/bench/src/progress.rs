@@ -14,6 +14,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// Makes a line that is silent unless standard error is a terminal.
     pub(crate) fn new() -> Self {
         Self {
             shown: std::io::stderr().is_terminal(),
@@ -21,7 +22,8 @@ impl Progress {
         }
     }
 
-    /// So many of all are done.
+    /// Shows that `done` of `all` are done, unless the line was written a
+    /// moment ago.
     pub(crate) fn tell(&mut self, phase: &str, done: u64, all: u64) {
         let recent = |last: Instant| last.elapsed() < EVERY;
         if !self.shown || self.last.is_some_and(recent) {

@@ -68,6 +68,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Describes a measurement by its flags. `size` is the length of one
+    /// resource in bytes.
     pub(crate) fn of(options: &Options, server: String, size: usize) -> Self {
         Self {
             server,
@@ -92,7 +94,7 @@ impl Scenario {
     }
 }
 
-/// The command line, with the program by its name only.
+/// Returns the command line, with the program by its name only.
 fn command() -> String {
     let mut args = std::env::args();
     let program = args.next().unwrap_or_default();
@@ -155,7 +157,7 @@ pub struct Check {
 }
 
 impl Report {
-    /// Whether everything that clients held was right.
+    /// Returns whether everything that clients held was right.
     #[must_use]
     pub fn is_correct(&self) -> bool {
         self.check == Check::default()

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::measure::{Quantiles, Usage, Work};
 use crate::report::{Check, Phase, Report};
 
-/// The report as text.
+/// Writes the report for people.
 pub(crate) fn show(report: &Report) -> String {
     let mut text = String::new();
     let s = &report.scenario;
@@ -44,83 +44,97 @@ pub(crate) fn show(report: &Report) -> String {
     text
 }
 
+/// Writes a phase, one line for each thing that was measured.
 fn show_phase(text: &mut String, phase: &Phase) {
     let _ = writeln!(text, "\n{} ({:.3} s)", phase.name, phase.seconds);
-    let mut row = |name: &str, value: String| {
-        let _ = writeln!(text, "  {name:<22}{value}");
-    };
-    let count = &phase.count;
-    let per_second = |n: u64| n as f64 / phase.seconds.max(1e-9);
-    let more = |number: u64, what: &str| match number {
+    show_times(text, phase);
+    show_traffic(text, phase);
+    if let Some(changed) = phase.changed_bytes {
+        row(text, "changed meanwhile", bytes(changed as f64));
+    }
+    show_server(text, phase);
+    row(text, "tool", usage(&phase.tool));
+}
+
+/// Writes a line with a name and a value.
+fn row(text: &mut String, name: &str, value: String) {
+    let _ = writeln!(text, "  {name:<22}{value}");
+}
+
+/// Writes a number behind others, with what it counts; nothing if it is zero.
+fn more(number: u64, what: &str) -> String {
+    match number {
         0 => String::new(),
         some => format!(", {some} {what}"),
-    };
+    }
+}
+
+/// Writes how long things took for clients.
+fn show_times(text: &mut String, phase: &Phase) {
     if let Some(first) = &phase.first_configuration {
-        row("first configuration", quantiles(first));
+        row(text, "first configuration", quantiles(first));
     }
     if let Some(convergence) = &phase.convergence {
-        row("convergence", quantiles(convergence));
+        row(text, "convergence", quantiles(convergence));
     }
     if let Some(convergence) = &phase.convergence_of_nackers {
-        row("at those who reject", quantiles(convergence));
+        row(text, "at those who reject", quantiles(convergence));
     }
     if let Some(answer) = &phase.answer {
-        row("answer", quantiles(answer));
+        row(text, "answer", quantiles(answer));
     }
+}
+
+/// Writes what clients received and sent.
+fn show_traffic(text: &mut String, phase: &Phase) {
+    let count = &phase.count;
     if count.delivered > 0 {
         let removed = more(count.removed, "of them removals");
         let overtaken = more(count.overtaken, "overtaken");
-        let rate = per_second(count.delivered);
-        row(
-            "updates delivered",
-            format!(
-                "{}, {rate:.0} a second{removed}{overtaken}",
-                count.delivered
-            ),
-        );
+        let rate = count.delivered as f64 / phase.seconds.max(1e-9);
+        let delivered = count.delivered;
+        let value = format!("{delivered}, {rate:.0} a second{removed}{overtaken}");
+        row(text, "updates delivered", value);
     }
     if count.responses > 0 {
-        row(
-            "received",
-            format!(
-                "{} responses, {} resources, {}",
-                count.responses,
-                count.resources,
-                bytes(count.bytes as f64)
-            ),
+        let received = format!(
+            "{} responses, {} resources, {}",
+            count.responses,
+            count.resources,
+            bytes(count.bytes as f64)
         );
-        row(
-            "said",
-            format!(
-                "{} requests, {}, {} rejections{}",
-                count.requests,
-                bytes(count.request_bytes as f64),
-                count.nacks,
-                more(count.rejected, "changes not taken")
-            ),
+        row(text, "received", received);
+        let said = format!(
+            "{} requests, {}, {} rejections{}",
+            count.requests,
+            bytes(count.request_bytes as f64),
+            count.nacks,
+            more(count.rejected, "changes not taken")
         );
+        row(text, "said", said);
     }
     if count.needless > 0 {
-        row("needless responses", count.needless.to_string());
+        row(text, "needless responses", count.needless.to_string());
     }
-    if let Some(changed) = phase.changed_bytes {
-        row("changed meanwhile", bytes(changed as f64));
-    }
-    if let Some(server) = &phase.server {
-        row("server", usage(server));
-    }
-    if let Some(work) = &phase.work {
-        row("server's engine", engine(work));
-    }
-    if let Some(cpu) = phase.cpu_per_update {
-        row("server CPU per update", format!("{cpu:.2} µs"));
-    }
-    if let Some(memory) = phase.memory_per_stream {
-        row("memory per stream", bytes(memory));
-    }
-    row("tool", usage(&phase.tool));
 }
 
+/// Writes what the server used and did, as far as that is known.
+fn show_server(text: &mut String, phase: &Phase) {
+    if let Some(server) = &phase.server {
+        row(text, "server", usage(server));
+    }
+    if let Some(work) = &phase.work {
+        row(text, "server's engine", engine(work));
+    }
+    if let Some(cpu) = phase.cpu_per_update {
+        row(text, "server CPU per update", format!("{cpu:.2} µs"));
+    }
+    if let Some(memory) = phase.memory_per_stream {
+        row(text, "memory per stream", bytes(memory));
+    }
+}
+
+/// Writes whether clients held the right contents at the end.
 fn check(text: &mut String, check: &Check) {
     let verdict = match *check == Check::default() {
         true => "all contents right".to_owned(),
@@ -132,6 +146,7 @@ fn check(text: &mut String, check: &Check) {
     let _ = writeln!(text, "\nat the end: {verdict}");
 }
 
+/// Writes where the times of a distribution lie.
 fn quantiles(q: &Quantiles) -> String {
     format!(
         "p50 {:.1} ms, p90 {:.1} ms, p99 {:.1} ms, max {:.1} ms",
@@ -139,6 +154,7 @@ fn quantiles(q: &Quantiles) -> String {
     )
 }
 
+/// Writes what a process used.
 fn usage(usage: &Usage) -> String {
     format!(
         "{:.2} s CPU ({:.2} user, {:.2} system), {} now, {} at most",
@@ -150,6 +166,7 @@ fn usage(usage: &Usage) -> String {
     )
 }
 
+/// Writes what the server's engine did.
 fn engine(work: &Work) -> String {
     format!(
         "{} names looked at, {} at once at most, {} constraints evaluated, {} views and {} \
@@ -164,7 +181,7 @@ fn engine(work: &Work) -> String {
     )
 }
 
-/// A number of bytes with three digits.
+/// Writes a number of bytes with a unit, to about three digits.
 fn bytes(number: f64) -> String {
     let mut units = ["B", "kB", "MB", "GB"].into_iter();
     let mut number = number;

@@ -18,8 +18,9 @@ pub fn raise_descriptors() {
     let _ = setrlimit(Resource::Nofile, raised);
 }
 
-/// How many descriptors connections of one listener may have: three quarters of
-/// those of the process. Its files, and its other listeners, need some too.
+/// Returns how many descriptors the connections of one listener may have: three
+/// quarters of those of the process. Its files, and its other listeners, need
+/// some too.
 pub(crate) fn for_connections() -> usize {
     let limit = getrlimit(Resource::Nofile).current;
     let most = limit.and_then(|limit| usize::try_from(limit).ok());

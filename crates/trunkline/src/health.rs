@@ -64,7 +64,7 @@ impl Health {
         }
     }
 
-    /// Sets whether the server is ready; clients that watch are told if that is
+    /// Sets whether the server is ready. Clients that watch are told if that is
     /// a change.
     pub fn set_ready(&self, ready: bool) {
         let replace = |current: &mut bool| {
@@ -74,13 +74,13 @@ impl Health {
         self.shared.ready.send_if_modified(replace);
     }
 
-    /// Whether the server is ready.
+    /// Returns whether the server is ready.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         *self.shared.ready.borrow()
     }
 
-    /// The service for a tonic server.
+    /// Returns the service for a tonic server.
     #[must_use]
     pub fn service(&self) -> HealthService {
         HealthService {
@@ -89,13 +89,13 @@ impl Health {
         }
     }
 
-    /// Whether a client can check this name.
+    /// Returns whether a client can check this name.
     fn knows(&self, service: &str) -> bool {
         self.shared.services.iter().any(|known| known == service)
     }
 }
 
-/// The response for every service: serving if the server is ready.
+/// Returns the response for every service: serving if the server is ready.
 fn readiness_response(is_ready: bool) -> HealthCheckResponse {
     response_with(match is_ready {
         true => ServingStatus::Serving,
@@ -103,6 +103,7 @@ fn readiness_response(is_ready: bool) -> HealthCheckResponse {
     })
 }
 
+/// Returns the response with this status.
 fn response_with(status: ServingStatus) -> HealthCheckResponse {
     let status = status.into();
     HealthCheckResponse { status }

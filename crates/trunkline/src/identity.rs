@@ -26,7 +26,7 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// The name, whatever its kind.
+    /// Returns the name, whatever its kind; `token` for a client that has none.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -35,7 +35,8 @@ impl Identity {
         }
     }
 
-    /// The kind, in a word for logs: `uri`, `dns`, `cn`, `token` or `hook`.
+    /// Returns the kind, in a word for logs: `uri`, `dns`, `cn`, `token` or
+    /// `hook`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {

@@ -31,7 +31,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The memory of this process; without a limit it is never near it.
+    /// Makes the memory of this process, with a limit in bytes. Without a limit
+    /// it is never near it.
     #[must_use]
     pub fn new(limit: Option<u64>) -> Self {
         Self {
@@ -42,14 +43,13 @@ impl Memory {
         }
     }
 
-    /// The limit in bytes, if there is one.
+    /// Returns the limit in bytes, if there is one.
     #[must_use]
     pub fn limit(&self) -> Option<u64> {
         self.limit
     }
 
-    /// A bound of this many bytes, which takes at most one part of so many of
-    /// the limit.
+    /// Returns `bytes`, or the limit divided by `parts` if that is less.
     ///
     /// ```
     /// let memory = trunkline::memory::Memory::new(Some(800));
@@ -63,15 +63,16 @@ impl Memory {
         part.map_or(bytes, |part| part.min(bytes))
     }
 
-    /// Whether more than nine tenths of the limit are resident.
+    /// Returns whether more than nine tenths of the limit are resident; false
+    /// without a limit.
     #[must_use]
     pub fn is_near_limit(&self) -> bool {
         let near = self.limit.map(|limit| limit / 10 * 9);
         near.is_some_and(|near| self.resident() > near)
     }
 
-    /// The resident bytes of the process, at most 50 milliseconds ago; 0 where
-    /// the system does not tell.
+    /// Returns the resident bytes of the process, of at most 50 milliseconds
+    /// ago; zero where the system does not tell.
     #[must_use]
     pub fn resident(&self) -> u64 {
         let now = self.start.elapsed();
@@ -86,6 +87,7 @@ impl Memory {
     }
 }
 
+/// Returns a duration in nanoseconds.
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -97,16 +99,17 @@ fn read_resident() -> Option<u64> {
     Some(pages * rustix::param::page_size() as u64)
 }
 
-/// The memory limit of the process's cgroup, of either version: the lowest one
-/// on the way from its own group to the root. `None` if there is none.
+/// Returns the memory limit of the process's cgroup, of either version: the
+/// lowest one on the way from its own group to the root. `None` if there is
+/// none.
 #[must_use]
 pub fn cgroup_limit() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     limit_of(Path::new("/sys/fs/cgroup"), &groups)
 }
 
-/// The lowest limit of the groups that `/proc/self/cgroup` lists, with the file
-/// system of cgroups mounted at `root`.
+/// Returns the lowest limit of the groups that `/proc/self/cgroup` lists, with
+/// the file system of cgroups mounted at `root`.
 fn limit_of(root: &Path, groups: &str) -> Option<u64> {
     let limits = groups.lines().filter_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -123,8 +126,8 @@ fn limit_of(root: &Path, groups: &str) -> Option<u64> {
     limits.min()
 }
 
-/// The lowest number that a file has in a group and in all groups above it. In
-/// a container the path of a group may be that of the host, which is not
+/// Returns the lowest limit that a file has in a group and in all groups above
+/// it. In a container the path of a group may be that of the host, which is not
 /// mounted; then the root itself is the group.
 fn lowest(root: &Path, group: &str, file: &str) -> Option<u64> {
     let own = root.join(group);

@@ -98,7 +98,7 @@ const ROWS: &[Row] = &[
     },
 ];
 
-/// The full names of the discovery services.
+/// Returns the full names of the discovery services.
 #[cfg(feature = "server")]
 pub(crate) fn service_names() -> impl Iterator<Item = String> {
     ROWS.iter()

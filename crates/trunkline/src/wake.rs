@@ -28,8 +28,8 @@ pub(crate) struct WakeFlags {
 }
 
 impl WakeFlags {
-    /// New flags have [`BY_WAKER`] raised: a future that waits for its waker
-    /// has to be polled once first.
+    /// Makes flags of which [`BY_WAKER`] is raised: a future that waits for its
+    /// waker has to be polled once first.
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             raised: AtomicU8::new(BY_WAKER),
@@ -68,6 +68,8 @@ pub(crate) struct WakeListener {
 }
 
 impl WakeListener {
+    /// Returns the listener of these flags. Its task is registered at the first
+    /// [`Self::take_raised`].
     pub(crate) fn new(flags: Arc<WakeFlags>) -> Self {
         Self {
             waker: Waker::from(Arc::clone(&flags)),
@@ -94,7 +96,8 @@ impl WakeListener {
         }
     }
 
-    /// The context in which to poll a future that shall raise [`BY_WAKER`].
+    /// Returns the context in which to poll a future whose waker is to raise
+    /// [`BY_WAKER`].
     pub(crate) fn context(&self) -> Context<'_> {
         Context::from_waker(&self.waker)
     }

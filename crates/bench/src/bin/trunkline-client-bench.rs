@@ -34,6 +34,7 @@ fn main() -> ExitCode {
     }
 }
 
+/// Runs a command, and prints its report.
 #[expect(clippy::print_stdout, reason = "the report is what the tool is for")]
 fn run(command: &Command) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -8,6 +8,8 @@ pub(crate) struct Zipf {
 }
 
 impl Zipf {
+    /// Makes the law for so many places. The larger the exponent, the more
+    /// popular are the first of them.
     pub(crate) fn new(places: usize, exponent: f64) -> Self {
         let mut sum = 0.0;
         let weights = (1..=places).map(|rank| (rank as f64).powf(-exponent));
@@ -21,7 +23,7 @@ impl Zipf {
         Self { up_to }
     }
 
-    /// The place for a random number from zero to one.
+    /// Returns the place for a random number from zero to one.
     pub(crate) fn place(&self, random: f64) -> usize {
         let place = self.up_to.partition_point(|p| *p < random);
         place.min(self.up_to.len().saturating_sub(1))

@@ -36,6 +36,8 @@ pub(crate) struct Full {
 }
 
 impl Full {
+    /// Makes a client that subscribes to what its spec says, over streams that
+    /// come later.
     pub(crate) fn new(spec: &Spec, shared: Arc<Shared>, ledger: Ledger) -> Self {
         let config = SinkConfig {
             scope: match spec.only {
@@ -61,55 +63,64 @@ impl Full {
         for (kind, want) in &spec.wants {
             match want {
                 Want::All => full.subscribe(*kind, Selector::Wildcard),
-                Want::Names(names) => names.iter().for_each(|index| full.want(*kind, *index)),
+                Want::Names(names) => names
+                    .iter()
+                    .for_each(|index| full.subscribe_name(*kind, *index)),
                 Want::Led => {}
             }
         }
         full
     }
 
-    pub(crate) fn want(&mut self, kind: Kind, index: usize) {
+    /// Subscribes to the resource at a place of a type, by its name.
+    pub(crate) fn subscribe_name(&mut self, kind: Kind, index: usize) {
         let name = self.shared.truth.recipe.name(index);
         self.subscribe(kind, Selector::Name(Name::new(&name)));
     }
 
-    fn subscribe(&mut self, kind: Kind, ask: Selector) {
+    /// Subscribes to a selector of a type, with the client's parameters.
+    fn subscribe(&mut self, kind: Kind, selector: Selector) {
         let now = self.now();
         // The sink has no other types than those of the client's subscriptions.
-        let subscription = Subscription::new(ask, self.params.clone());
+        let subscription = Subscription::new(selector, self.params.clone());
         let _ = self.sink.subscribe(&kind.url().into(), subscription, now);
     }
 
+    /// Returns the time of the sink's clock.
     fn now(&self) -> Moment {
         Moment::new(self.shared.truth.start().elapsed())
     }
 
-    pub(crate) fn connected(&mut self) {
+    /// Begins a stream.
+    pub(crate) fn handle_connected(&mut self) {
         self.sink.handle_connected();
     }
 
-    pub(crate) fn disconnected(&mut self) {
+    /// Ends a stream.
+    pub(crate) fn handle_disconnected(&mut self) {
         self.sink.handle_disconnected("the stream ended");
     }
 
-    pub(crate) fn say(&mut self) -> Option<Bytes> {
+    /// Returns the next request, encoded, if there is one to send.
+    pub(crate) fn poll_request(&mut self) -> Option<Bytes> {
         let request = self.sink.poll_request(self.now())?;
         // Nothing of its contents is kept here, so nothing can be dropped.
         self.sink.take_effects();
         Some(self.writer.write(request))
     }
 
-    /// Takes a response; false if it is none.
-    pub(crate) fn hear(&mut self, raw: Bytes) -> bool {
+    /// Takes a response, and acknowledges it. Returns false if the bytes are no
+    /// response, or one that breaks the protocol.
+    pub(crate) fn handle_response(&mut self, raw: Bytes) -> bool {
         let bytes = raw.len();
         let Ok(mut heard) = read_response(self.mode, raw, &Limits::DEFAULT) else {
             return false;
         };
-        self.keep(&mut heard.response);
+        self.share_resources(&mut heard.response);
         let delivery = match self.sink.handle_response(heard.response) {
             Ok(delivery) => delivery,
             Err(error) => {
-                self.shared.fault(error.to_string());
+                self.shared.note_fault(error.to_string());
                 return false;
             }
         };
@@ -117,15 +128,16 @@ impl Full {
             return false;
         };
         let mut rejected = heard.unreadable;
-        self.ledger.heard(delivery.resources.len(), bytes);
+        self.ledger.count_response(delivery.resources.len(), bytes);
         rejected.extend(self.judge(kind, &delivery));
-        self.answer(kind, delivery, rejected);
-        self.ledger.answered(kind);
+        self.acknowledge(kind, delivery, rejected);
+        self.ledger.finish_response(kind);
         true
     }
 
-    /// Shares what other clients hold as well.
-    fn keep(&self, response: &mut Response) {
+    /// Replaces the resources of a response by equal ones that other clients
+    /// hold.
+    fn share_resources(&self, response: &mut Response) {
         let (url, resources) = match response {
             Response::Delta(response) => (&response.type_url, &mut response.resources),
             Response::Sotw(response) => (&response.type_url, &mut response.resources),
@@ -133,13 +145,15 @@ impl Full {
         if let Some(kind) = Kind::of(url.as_str()) {
             let mut kept = resources.to_vec();
             for delivered in &mut kept {
-                self.shared.keep(kind, &mut delivered.resource);
+                self.shared.share(kind, &mut delivered.resource);
             }
             *resources = kept.into();
         }
     }
 
-    /// Accepts the good resources, and rejects the others.
+    /// Notes the resources of a delivery as accepted or rejected, and
+    /// subscribes to the names that accepted ones lead to. Returns the
+    /// rejections.
     fn judge(&mut self, kind: Kind, delivery: &Delivery) -> Vec<Rejection> {
         let leads_to = self.led.iter().find(|led| led.led_to_by() == Some(kind));
         let leads_to = leads_to.copied();
@@ -148,28 +162,31 @@ impl Full {
             let name = resource.name.as_str();
             let body = resource.body.as_deref().unwrap_or_default();
             if self.rejects(kind, name, body) {
-                self.ledger.refused(kind, name, body);
+                self.ledger.note_rejected(kind, name, body);
                 let reason = "this client was told to reject it";
                 rejected.push(Rejection::of(&resource.name, reason));
                 continue;
             }
-            let gained = self.ledger.saw(kind, name, body);
+            let gained = self.ledger.note_accepted(kind, name, body);
             if let (Some(index), Some(to)) = (gained, leads_to) {
-                self.want(to, index);
+                self.subscribe_name(to, index);
             }
         }
         rejected
     }
 
+    /// Returns whether the client is to reject this resource.
     fn rejects(&self, kind: Kind, name: &str, body: &[u8]) -> bool {
         let change = match self.rejects {
-            Rejects::Part { .. } => self.ledger.change(kind, name, body),
+            Rejects::Part { .. } => self.ledger.revision_of_change(kind, name, body),
             _ => None,
         };
         self.rejects.has(name, change)
     }
 
-    fn answer(&mut self, kind: Kind, delivery: Delivery, rejected: Vec<Rejection>) {
+    /// Counts an ACK, or a NACK with these rejections, and gives the sink its
+    /// verdict. Notes the removals that come of it.
+    fn acknowledge(&mut self, kind: Kind, delivery: Delivery, rejected: Vec<Rejection>) {
         let counters = &self.shared.counters;
         Counters::add(
             match rejected.is_empty() {
@@ -188,7 +205,7 @@ impl Full {
         }
         for change in self.sink.take_effects().changes {
             if let Change::Remove(_, name) | Change::RemoveVariant(_, name, _) = change {
-                self.ledger.gone(kind, name.as_str());
+                self.ledger.note_removed(kind, name.as_str());
             }
         }
     }

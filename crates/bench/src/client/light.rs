@@ -25,12 +25,13 @@ use super::spec::{Spec, Want};
 use crate::contents::Kind;
 use crate::measure::Counters;
 
-/// The field of resources, in responses of both variants.
+/// The field of resources, in responses of both protocols.
 const RESOURCES: u32 = 2;
 /// The field of removed variants, in a delta response.
 const REMOVED_VARIANTS: u32 = 8;
 
-/// Names of removed variants. A client of the tool has one of each.
+/// Returns the names of the variants that a response removes. A client of the
+/// tool has one variant of each name.
 fn removed_variants(mode: Mode, response: &[u8]) -> impl Iterator<Item = &str> {
     let all = fields(response);
     let removed = all.filter(move |(field, _)| mode == Mode::Delta && *field == REMOVED_VARIANTS);
@@ -51,7 +52,7 @@ pub(crate) struct Light {
     shared: Arc<Shared>,
     pub(crate) ledger: Ledger,
     types: Vec<Type>,
-    said: VecDeque<Request>,
+    requests: VecDeque<Request>,
 }
 
 /// A client's subscription to a type, and how far it is.
@@ -67,6 +68,8 @@ struct Type {
 }
 
 impl Light {
+    /// Makes a client that subscribes to what its spec says, over streams that
+    /// come later.
     pub(crate) fn new(spec: &Spec, shared: Arc<Shared>, ledger: Ledger) -> Self {
         let one = |(kind, want): &(Kind, Want)| Type {
             kind: *kind,
@@ -88,11 +91,13 @@ impl Light {
             shared,
             ledger,
             types: spec.wants.iter().map(one).collect(),
-            said: VecDeque::new(),
+            requests: VecDeque::new(),
         }
     }
 
-    pub(crate) fn want(&mut self, kind: Kind, index: usize) {
+    /// Adds the name of a place to those that the client subscribes to, if it
+    /// subscribes to the type by names.
+    pub(crate) fn subscribe_name(&mut self, kind: Kind, index: usize) {
         let Some(state) = self.types.iter_mut().find(|state| state.kind == kind) else {
             return;
         };
@@ -102,7 +107,8 @@ impl Light {
         }
     }
 
-    pub(crate) fn connected(&mut self) {
+    /// Begins a stream: nothing was requested on it yet.
+    pub(crate) fn handle_connected(&mut self) {
         for place in 0..self.types.len() {
             let state = &mut self.types[place];
             state.asked = false;
@@ -112,19 +118,22 @@ impl Light {
                 _ => Vec::new(),
             };
         }
-        self.speak();
+        self.queue_requests();
     }
 
-    pub(crate) fn disconnected(&mut self) {
+    /// Ends a stream: requests that were not sent are dropped.
+    pub(crate) fn handle_disconnected(&mut self) {
         self.introduced = false;
-        self.said.clear();
+        self.requests.clear();
     }
 
-    pub(crate) fn say(&mut self) -> Option<Bytes> {
-        if self.said.is_empty() {
-            self.speak();
+    /// Returns the next request, encoded, if there is one to send. The first
+    /// one on a stream has the node.
+    pub(crate) fn poll_request(&mut self) -> Option<Bytes> {
+        if self.requests.is_empty() {
+            self.queue_requests();
         }
-        let mut request = self.said.pop_front()?;
+        let mut request = self.requests.pop_front()?;
         if !std::mem::replace(&mut self.introduced, true) {
             let node = Some(self.node.clone());
             match &mut request {
@@ -135,17 +144,18 @@ impl Light {
         Some(self.writer.write(request))
     }
 
-    /// Sends the names that no request had yet.
-    fn speak(&mut self) {
+    /// Queues a request for each type with names that no request had yet, or
+    /// with a wildcard that was not requested.
+    fn queue_requests(&mut self) {
         for place in 0..self.types.len() {
             let state = &self.types[place];
             let first = !state.asked && state.want == Want::All;
             if first || !state.news.is_empty() {
                 let request = match self.mode {
-                    Mode::Delta => Request::Delta(self.subscribe(place)),
-                    Mode::Sotw => Request::Sotw(self.list(place)),
+                    Mode::Delta => Request::Delta(self.delta_request(place)),
+                    Mode::Sotw => Request::Sotw(self.sotw_request(place)),
                 };
-                self.said.push_back(request);
+                self.requests.push_back(request);
                 let state = &mut self.types[place];
                 state.asked = true;
                 state.news.clear();
@@ -153,12 +163,14 @@ impl Light {
         }
     }
 
-    /// A delta request with the new names.
-    fn subscribe(&self, place: usize) -> DeltaRequest {
+    /// Returns a delta request for the type at an index, with its new names.
+    /// The first one on a stream also has the versions of what the client
+    /// holds.
+    fn delta_request(&self, place: usize) -> DeltaRequest {
         let state = &self.types[place];
         let kind = state.kind;
         let held = (!state.asked)
-            .then(|| self.ledger.holds(kind))
+            .then(|| self.ledger.held_revisions(kind))
             .into_iter()
             .flatten();
         let named = held.filter_map(|(index, revision)| {
@@ -169,14 +181,15 @@ impl Light {
         });
         DeltaRequest {
             type_url: Some(kind.url().into()),
-            subscribe: self.names(place, &state.news),
+            subscribe: self.locators(place, &state.news),
             initial_versions: named.collect(),
             ..DeltaRequest::default()
         }
     }
 
-    /// A state-of-the-world request, which lists everything.
-    fn list(&self, place: usize) -> SotwRequest {
+    /// Returns a state-of-the-world request for the type at an index, which
+    /// lists all its names.
+    fn sotw_request(&self, place: usize) -> SotwRequest {
         let state = &self.types[place];
         let all: &[usize] = match &state.want {
             Want::Names(names) => names,
@@ -184,14 +197,16 @@ impl Light {
         };
         SotwRequest {
             type_url: Some(state.kind.url().into()),
-            names: self.names(place, all).into(),
+            names: self.locators(place, all).into(),
             version: state.version.clone(),
             nonce: state.nonce.clone(),
             ..SotwRequest::default()
         }
     }
 
-    fn names(&self, place: usize, names: &[usize]) -> Vec<Locator> {
+    /// Returns the names at these places as the client subscribes to them, with
+    /// its parameters; for a wildcard, what stands for that.
+    fn locators(&self, place: usize, names: &[usize]) -> Vec<Locator> {
         let state = &self.types[place];
         let bare = Rules::of(&state.kind.url().into()).legacy_wildcard;
         let located = |name: String| Locator {
@@ -207,8 +222,9 @@ impl Light {
         names.map(located).collect()
     }
 
-    /// Takes a response; false if it is none.
-    pub(crate) fn hear(&mut self, raw: &[u8]) -> bool {
+    /// Takes a response, and queues its ACK. Returns false if the bytes are no
+    /// response.
+    pub(crate) fn handle_response(&mut self, raw: &[u8]) -> bool {
         let glance = match self.mode {
             Mode::Delta => Glance::delta(raw),
             Mode::Sotw => Glance::sotw(raw),
@@ -224,38 +240,45 @@ impl Light {
         };
         let leads_to = self.types.iter().find_map(leads_to);
         let count = fields(raw).filter(|(field, _)| *field == RESOURCES).count();
-        self.ledger.heard(count, raw.len());
+        self.ledger.count_response(count, raw.len());
         for entry in glance.entries() {
             let body = entry.body.unwrap_or_default();
-            if let Some(index) = self.ledger.saw(kind, entry.name, body)
+            if let Some(index) = self.ledger.note_accepted(kind, entry.name, body)
                 && let Some(to) = leads_to
             {
-                self.want(to, index);
+                self.subscribe_name(to, index);
             }
-            if let (false, Some(index)) = (
-                entry.version.is_empty(),
-                self.shared.truth.recipe.index(entry.name),
-            ) {
-                let known = self.ledger.known(kind, index);
-                let place = self.ledger.place(kind, index);
-                if known.is_held() {
-                    self.shared.called(place, known.revision(), entry.version);
-                }
-            }
+            self.note_version(kind, entry.name, entry.version);
         }
         for name in glance.removed().chain(removed_variants(self.mode, raw)) {
-            self.ledger.gone(kind, name);
+            self.ledger.note_removed(kind, name);
         }
         if self.mode == Mode::Sotw && count < self.ledger.held {
-            self.lose_absent(kind, &glance);
+            self.remove_absent(kind, &glance);
         }
-        self.ledger.answered(kind);
-        self.answer(place, &glance);
+        self.ledger.finish_response(kind);
+        self.acknowledge(place, &glance);
         true
     }
 
-    /// A resource that a whole set leaves out is removed (C29).
-    fn lose_absent(&mut self, kind: Kind, glance: &Glance<'_>) {
+    /// Notes the version by which the server calls the revision of a resource
+    /// that the client holds. Does nothing without a version, or if the
+    /// resource is not the tool's.
+    fn note_version(&self, kind: Kind, name: &str, version: &str) {
+        let index = self.shared.truth.recipe.index(name);
+        let Some(index) = index.filter(|_| !version.is_empty()) else {
+            return;
+        };
+        let known = self.ledger.known(kind, index);
+        if known.is_held() {
+            let place = self.ledger.place(kind, index);
+            self.shared.note_version(place, known.revision(), version);
+        }
+    }
+
+    /// Notes what a whole set leaves out as removed (C29). Does nothing for
+    /// other types.
+    fn remove_absent(&mut self, kind: Kind, glance: &Glance<'_>) {
         if !Rules::of(&kind.url().into()).whole_set {
             return;
         }
@@ -266,15 +289,16 @@ impl Light {
                 there[index] = true;
             }
         }
-        let held = self.ledger.holds(kind).map(|(index, _)| index);
+        let held = self.ledger.held_revisions(kind).map(|(index, _)| index);
         let absent: Vec<usize> = held.filter(|index| !there[*index]).collect();
         for index in absent {
             let name = self.shared.truth.recipe.name(index);
-            self.ledger.gone(kind, &name);
+            self.ledger.note_removed(kind, &name);
         }
     }
 
-    fn answer(&mut self, place: usize, glance: &Glance<'_>) {
+    /// Counts an ACK, and queues it.
+    fn acknowledge(&mut self, place: usize, glance: &Glance<'_>) {
         Counters::add(&self.shared.counters.acks, 1);
         let state = &mut self.types[place];
         state.nonce = Some(Nonce::new(glance.nonce));
@@ -288,9 +312,9 @@ impl Light {
                 state.version = Some(Version::new(glance.version));
                 // It lists all names, and so the new ones as well.
                 state.news.clear();
-                Request::Sotw(self.list(place))
+                Request::Sotw(self.sotw_request(place))
             }
         };
-        self.said.push_back(request);
+        self.requests.push_back(request);
     }
 }

@@ -34,7 +34,8 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// The connections to a server at an address, as the flags say.
+    /// Makes the connections to a server at an address, as the flags say. None
+    /// is opened yet.
     pub(crate) fn new(options: &Options, address: &str) -> Result<Self> {
         let shared = || connector(WINDOW, WINDOW.saturating_mul(SHARED_WINDOWS));
         Ok(Self {
@@ -45,7 +46,8 @@ impl Pool {
         })
     }
 
-    /// A stream of a client.
+    /// Opens a stream of a client. Clients that are `alone` have a connection
+    /// of their own, with small windows.
     pub(crate) async fn open(
         &self,
         client: usize,
@@ -60,7 +62,7 @@ impl Pool {
         connector.open(&self.plane, path).await
     }
 
-    /// Checks the files of TLS, and the server's name.
+    /// Checks that the files of TLS, and the server's name, can be used.
     ///
     /// # Errors
     /// They are of no use.
@@ -69,8 +71,9 @@ impl Pool {
         checked.map_err(|source| Error::Tls(Box::new(source)))
     }
 
-    /// Whether the server can be trusted. A server that does not run yet, or no
-    /// longer, may start: only what will not change is an error.
+    /// Checks that the server can be trusted, by a connection. A server that
+    /// does not run yet, or no longer, may start: only what will not change is
+    /// an error.
     ///
     /// # Errors
     /// If one side does not trust the other, or the server speaks no TLS.
@@ -85,6 +88,8 @@ impl Pool {
     }
 }
 
+/// Makes a connector whose streams and connections have these windows, in
+/// bytes.
 fn connector(stream_window: u32, connection_window: u32) -> Connector {
     Connector::new(TransportOptions {
         stream_window,
@@ -95,8 +100,8 @@ fn connector(stream_window: u32, connection_window: u32) -> Connector {
     })
 }
 
-/// The server at an address, as the flags say; without TLS if there is no
-/// `--tls-ca`.
+/// Returns the server at an address, as the flags say; without TLS if there is
+/// no `--tls-ca`.
 fn control_plane(options: &Options, address: &str) -> Result<ControlPlane> {
     let security = match &options.tls_ca {
         None => Security::Plaintext,
@@ -117,6 +122,7 @@ fn control_plane(options: &Options, address: &str) -> Result<ControlPlane> {
     })
 }
 
+/// Parses an address of the form host:port.
 fn parse(address: &str) -> Result<Address> {
     let parts = address.rsplit_once(':');
     let parts = parts.and_then(|(host, port)| Some((host, port.parse().ok()?)));

@@ -20,8 +20,8 @@ pub(crate) enum Rejects {
 }
 
 impl Rejects {
-    /// Whether a resource is rejected: by its name, and by its revision if it is
-    /// a change of one that the client holds.
+    /// Returns whether a resource is rejected: by its name, or by the revision
+    /// `change`, if it is a change of one that the client holds.
     pub(crate) fn has(&self, name: &str, change: Option<u32>) -> bool {
         match self {
             Self::Nothing => false,

@@ -48,6 +48,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Makes what clients share, with counters at zero.
     pub(crate) fn new(truth: Truth) -> Self {
         Self {
             truth,
@@ -66,46 +67,50 @@ impl Shared {
         }
     }
 
-    /// One client more has its first configuration.
-    pub(crate) fn configured(&self) {
+    /// Counts one more client that has its first configuration.
+    pub(crate) fn count_configured(&self) {
         self.configured.fetch_add(1, Ordering::AcqRel);
         self.progress.notify_waiters();
     }
 
-    pub(crate) fn are_configured(&self) -> usize {
+    /// Returns how many clients have their first configuration.
+    pub(crate) fn configured_count(&self) -> usize {
         self.configured.load(Ordering::Acquire)
     }
 
-    /// A stream was opened.
-    pub(crate) fn connected(&self) {
+    /// Counts a stream that was opened.
+    pub(crate) fn count_connected(&self) {
         Counters::add(&self.counters.streams, 1);
         self.connected.fetch_add(1, Ordering::AcqRel);
         self.progress.notify_waiters();
     }
 
-    /// A stream ended.
-    pub(crate) fn disconnected(&self) {
+    /// Counts a stream that ended.
+    pub(crate) fn count_disconnected(&self) {
         self.connected.fetch_sub(1, Ordering::AcqRel);
         self.progress.notify_waiters();
     }
 
-    pub(crate) fn are_connected(&self) -> usize {
+    /// Returns how many streams are open.
+    pub(crate) fn connected_count(&self) -> usize {
         self.connected.load(Ordering::Acquire)
     }
 
-    /// A stream failed.
-    pub(crate) fn fault(&self, fault: String) {
+    /// Notes why a stream failed, in place of the last reason.
+    pub(crate) fn note_fault(&self, fault: String) {
         *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
     }
 
-    /// What failed last.
+    /// Returns why a stream failed last.
     pub(crate) fn last_fault(&self) -> Option<String> {
         let fault = self.fault.lock();
         fault.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The same resource at the same version is kept once for all clients.
-    pub(crate) fn keep(&self, kind: Kind, resource: &mut Arc<Resource>) {
+    /// Replaces a resource by an equal one that another client holds, so that
+    /// each version is kept once. Other clients get this one from now on if it
+    /// is another version.
+    pub(crate) fn share(&self, kind: Kind, resource: &mut Arc<Resource>) {
         let kept = self.resources[kind.place()].lock();
         let mut kept = kept.unwrap_or_else(PoisonError::into_inner);
         if !kept.contains_key(resource.name.as_str()) {
@@ -122,8 +127,9 @@ impl Shared {
         }
     }
 
-    /// A server calls a revision by this version.
-    pub(crate) fn called(&self, place: Place, revision: u32, version: &str) {
+    /// Notes the version by which a server calls a revision, unless that of a
+    /// newer one is known.
+    pub(crate) fn note_version(&self, place: Place, revision: u32, version: &str) {
         let versions = self.versions[place.kind.place()].lock();
         let mut versions = versions.unwrap_or_else(PoisonError::into_inner);
         match versions.get_mut(&place) {
@@ -134,7 +140,8 @@ impl Shared {
         }
     }
 
-    /// What a server calls a revision, if it is the newest that was seen.
+    /// Returns the version by which a server calls a revision; `None` unless it
+    /// is the newest that was seen.
     pub(crate) fn version(&self, place: Place, revision: u32) -> Option<Version> {
         let versions = self.versions[place.kind.place()].lock();
         let versions = versions.unwrap_or_else(PoisonError::into_inner);

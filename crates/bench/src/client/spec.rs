@@ -60,7 +60,8 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
-    /// The streams of all clients.
+    /// Makes the specs of the streams of all clients. `driven` says whether the
+    /// tool puts contents, which clients then hold at the end.
     pub(crate) fn all(options: &Options, driven: bool) -> Vec<Self> {
         let mut random = fastrand::Rng::with_seed(options.seed);
         let mut specs = Vec::new();
@@ -76,6 +77,7 @@ impl Spec {
         specs
     }
 
+    /// Makes the specs of the streams of one client: one, or one for each type.
     fn of_client(
         options: &Options,
         driven: bool,
@@ -115,7 +117,7 @@ impl Spec {
         }
     }
 
-    /// The node, as far as the rules care.
+    /// Returns the node, as far as the protocol engine knows it.
     pub(crate) fn node(&self) -> Node {
         Node {
             id: format!("bench-{}", self.number),
@@ -126,20 +128,20 @@ impl Spec {
         }
     }
 
-    /// The parameters that go with each of its subscriptions.
+    /// Returns the parameters that go with each of its subscriptions.
     pub(crate) fn params(&self) -> Params {
         let category = self.category.filter(|_| self.told == Told::Locators);
         category.map(contents::params).unwrap_or_default()
     }
 
-    /// What writes its requests.
+    /// Returns what writes its requests, with the rest of its node.
     pub(crate) fn writer(&self) -> RequestWriter {
         let Some(category) = self.category else {
             return RequestWriter::default();
         };
         match self.told {
             Told::Metadata => RequestWriter::new(discovery::Node {
-                metadata: Some(metadata(contents::category(category))),
+                metadata: Some(metadata(contents::category_name(category))),
                 ..discovery::Node::default()
             }),
             Told::Parameters => RequestWriter::new(discovery::Node {
@@ -150,9 +152,10 @@ impl Spec {
         }
     }
 
-    /// The same parameters for each of its types.
+    /// Returns the parameters of a client of a category, the same for each of
+    /// its types.
     fn dynamic_parameters(&self, category: usize) -> BTreeMap<String, ContextParams> {
-        let params = [(contents::KEY.to_owned(), contents::category(category))];
+        let params = [(contents::KEY.to_owned(), contents::category_name(category))];
         let params = ContextParams {
             params: params.into(),
         };
@@ -160,7 +163,7 @@ impl Spec {
         kinds.map(|url| (url, params.clone())).collect()
     }
 
-    /// The method that it calls.
+    /// Returns the path of the gRPC method that it calls.
     pub(crate) fn path(&self) -> &'static str {
         match (self.only, self.mode) {
             (None, Mode::Sotw) => {
@@ -175,7 +178,8 @@ impl Spec {
     }
 }
 
-/// The names that a client subscribes to, unless it has a wildcard.
+/// Chooses the names that a client subscribes to; none unless clients subscribe
+/// by names from the start.
 fn names(options: &Options, random: &mut fastrand::Rng) -> Vec<usize> {
     if options.ask != Asking::Named {
         return Vec::new();
@@ -186,6 +190,8 @@ fn names(options: &Options, random: &mut fastrand::Rng) -> Vec<usize> {
     names
 }
 
+/// Returns what a client subscribes to of a type. `names` are those that were
+/// chosen for it.
 fn want(options: &Options, kind: Kind, names: &[usize]) -> Want {
     let led = |from: Kind| options.types.contains(&from);
     match (options.ask, kind.led_to_by()) {
@@ -200,6 +206,7 @@ fn want(options: &Options, kind: Kind, names: &[usize]) -> Want {
     }
 }
 
+/// Returns which resources a client rejects.
 fn rejects(options: &Options, habit: Habit) -> Rejects {
     match (habit, options.nack_part, &options.nack) {
         (Habit::Rejects, None, _) => Rejects::Everything,
@@ -212,6 +219,7 @@ fn rejects(options: &Options, habit: Habit) -> Rejects {
     }
 }
 
+/// Returns when a client of `kinds` types has its first configuration.
 fn complete(options: &Options, driven: bool, habit: Habit, kinds: usize) -> Complete {
     let everything = habit == Habit::Rejects && options.nack_part.is_none();
     match (habit, driven, options.ask) {
@@ -224,6 +232,7 @@ fn complete(options: &Options, driven: bool, habit: Habit, kinds: usize) -> Comp
     }
 }
 
+/// Returns the encoded metadata of a node of a category.
 fn metadata(category: String) -> Bytes {
     let category = Value {
         kind: Some(value::Kind::StringValue(category)),

@@ -44,38 +44,38 @@ impl Machine {
         }
     }
 
-    fn connected(&mut self) {
+    fn handle_connected(&mut self) {
         match self {
-            Self::Full(full) => full.connected(),
-            Self::Light(light) => light.connected(),
+            Self::Full(full) => full.handle_connected(),
+            Self::Light(light) => light.handle_connected(),
         }
     }
 
-    fn disconnected(&mut self) {
+    fn handle_disconnected(&mut self) {
         match self {
-            Self::Full(full) => full.disconnected(),
-            Self::Light(light) => light.disconnected(),
+            Self::Full(full) => full.handle_disconnected(),
+            Self::Light(light) => light.handle_disconnected(),
         }
     }
 
-    fn hear(&mut self, raw: Bytes) -> bool {
+    fn handle_response(&mut self, raw: Bytes) -> bool {
         match self {
-            Self::Full(full) => full.hear(raw),
-            Self::Light(light) => light.hear(&raw),
+            Self::Full(full) => full.handle_response(raw),
+            Self::Light(light) => light.handle_response(&raw),
         }
     }
 
-    fn say(&mut self) -> Option<Bytes> {
+    fn poll_request(&mut self) -> Option<Bytes> {
         match self {
-            Self::Full(full) => full.say(),
-            Self::Light(light) => light.say(),
+            Self::Full(full) => full.poll_request(),
+            Self::Light(light) => light.poll_request(),
         }
     }
 
-    fn want(&mut self, kind: Kind, index: usize) {
+    fn subscribe_name(&mut self, kind: Kind, index: usize) {
         match self {
-            Self::Full(full) => full.want(kind, index),
-            Self::Light(light) => light.want(kind, index),
+            Self::Full(full) => full.subscribe_name(kind, index),
+            Self::Light(light) => light.subscribe_name(kind, index),
         }
     }
 }
@@ -88,7 +88,8 @@ enum End {
     Broken,
 }
 
-/// Lives until told to stop; says what it held then.
+/// Runs a client from the moment `begin` until it is told to stop. Returns how
+/// what it held then compares with what was put.
 pub(crate) async fn run(
     spec: Spec,
     shared: Arc<Shared>,
@@ -119,11 +120,11 @@ pub(crate) async fn run(
         if orders.borrow().stop {
             break;
         }
-        if let End::Broken = client.stream(&mut orders).await {
+        if let End::Broken = client.run_stream(&mut orders).await {
             sleep(AGAIN).await;
         }
     }
-    let (behind, missing) = client.machine.ledger().check();
+    let (behind, missing) = client.machine.ledger().compare();
     Ended { behind, missing }
 }
 
@@ -139,9 +140,9 @@ struct Client {
 }
 
 impl Client {
-    /// One stream, from its beginning to its end.
-    async fn stream(&mut self, orders: &mut watch::Receiver<Orders>) -> End {
-        self.machine.ledger().begin();
+    /// Runs one stream, from its beginning to its end.
+    async fn run_stream(&mut self, orders: &mut watch::Receiver<Orders>) -> End {
+        self.machine.ledger().note_begin();
         let alone = matches!(self.spec.habit, Habit::Sleeps(_));
         let opened = self
             .pool
@@ -151,30 +152,32 @@ impl Client {
             Ok(stream) => stream,
             Err(error) => {
                 Counters::add(&self.shared.counters.refused, 1);
-                self.shared.fault(format!("cannot connect: {error}"));
+                self.shared.note_fault(format!("cannot connect: {error}"));
                 return End::Broken;
             }
         };
-        self.machine.connected();
+        self.machine.handle_connected();
         self.unsent = None;
-        self.speak(stream.halves().0);
-        self.shared.connected();
-        let end = self.converse(&mut stream, orders).await;
-        self.machine.disconnected();
-        self.shared.disconnected();
+        self.send_requests(stream.halves().0);
+        self.shared.count_connected();
+        let end = self.send_and_receive(&mut stream, orders).await;
+        self.machine.handle_disconnected();
+        self.shared.count_disconnected();
         match end {
             Ok(()) => End::Ordered,
             Err(fault) => {
                 if self.spec.complete != Complete::Never {
                     Counters::add(&self.shared.counters.broken, 1);
                 }
-                self.shared.fault(fault);
+                self.shared.note_fault(fault);
                 End::Broken
             }
         }
     }
 
-    async fn converse(
+    /// Sends requests and receives responses until the client is told to leave.
+    /// An error says how the stream ended before.
+    async fn send_and_receive(
         &mut self,
         stream: &mut Stream,
         orders: &mut watch::Receiver<Orders>,
@@ -183,34 +186,36 @@ impl Client {
             let leave = orders.wait_for(|orders| orders.away || orders.stop);
             tokio::select! {
                 _ = leave => return Ok(()),
-                () = slumber(long) => {}
+                () = sleep_for(long) => {}
             }
         }
-        let mut next = self.next_demand();
+        let mut next = self.next_demand_at();
         let (requests, responses) = stream.halves();
         loop {
             tokio::select! {
                 biased;
                 _ = orders.wait_for(|orders| orders.away || orders.stop) => return Ok(()),
-                heard = responses.next() => self.hear(heard)?,
+                heard = responses.next() => self.handle_message(heard)?,
                 ready = requests.ready(), if self.unsent.is_some() => {
                     ready.map_err(|error| error.to_string())?;
                 }
-                () = at(next) => {
-                    self.demand();
-                    next = self.next_demand();
+                () = wait_until(next) => {
+                    self.subscribe_on_demand();
+                    next = self.next_demand_at();
                 }
             }
-            self.speak(requests);
+            self.send_requests(requests);
         }
     }
 
-    fn hear(&mut self, heard: Result<Option<Bytes>, StreamError>) -> Result<(), String> {
+    /// Takes a message of the server. One that cannot be read is counted; the
+    /// end of the stream is an error.
+    fn handle_message(&mut self, heard: Result<Option<Bytes>, StreamError>) -> Result<(), String> {
         match heard {
             Err(error) => Err(error.to_string()),
             Ok(None) => Err("the server ended the stream".into()),
             Ok(Some(message)) => {
-                if !self.machine.hear(message) {
+                if !self.machine.handle_response(message) {
                     Counters::add(&self.shared.counters.unreadable, 1);
                 }
                 Ok(())
@@ -219,8 +224,8 @@ impl Client {
     }
 
     /// Sends requests as long as there are some and the stream is ready.
-    fn speak(&mut self, requests: &mut RequestSender) {
-        while let Some(request) = self.unsent.take().or_else(|| self.machine.say()) {
+    fn send_requests(&mut self, requests: &mut RequestSender) {
+        while let Some(request) = self.unsent.take().or_else(|| self.machine.poll_request()) {
             if !requests.is_ready() {
                 self.unsent = Some(request);
                 return;
@@ -232,34 +237,39 @@ impl Client {
         }
     }
 
-    fn next_demand(&mut self) -> Option<Instant> {
+    /// Returns when the client subscribes to the next name on demand; `None` if
+    /// it does not.
+    fn next_demand_at(&mut self) -> Option<Instant> {
         let rate = self.spec.demand.filter(|rate| *rate > 0.0)?;
         // Evenly spread around the mean, so that clients do not move in step.
         let wait = 2.0 * self.random.f64() / rate;
         Some(Instant::now() + Duration::from_secs_f64(wait))
     }
 
-    /// Subscribes to one name more.
-    fn demand(&mut self) {
+    /// Subscribes to one more name of each type, unless the client knows it.
+    /// Popular names come more often.
+    fn subscribe_on_demand(&mut self) {
         let Some(zipf) = &self.zipf else { return };
         let index = zipf.place(self.random.f64());
         for (kind, _) in self.spec.wants.clone() {
             if self.machine.ledger().known(kind, index).revision() == 0 {
-                self.machine.ledger().ask(kind, index);
-                self.machine.want(kind, index);
+                self.machine.ledger().note_subscribed(kind, index);
+                self.machine.subscribe_name(kind, index);
             }
         }
     }
 }
 
-async fn slumber(long: Option<Duration>) {
+/// Sleeps for a time, or for ever.
+async fn sleep_for(long: Option<Duration>) {
     match long {
         Some(long) => sleep(long).await,
         None => std::future::pending().await,
     }
 }
 
-async fn at(moment: Option<Instant>) {
+/// Waits until a moment, or for ever.
+async fn wait_until(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
         None => std::future::pending().await,

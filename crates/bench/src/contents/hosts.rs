@@ -40,8 +40,8 @@ pub(crate) enum Form {
     Whole,
 }
 
-/// The virtual host at a place: two domains, two routes to a cluster; about 300
-/// bytes.
+/// Makes the virtual host at a place: two domains, and two routes to a cluster;
+/// about 300 bytes.
 fn virtual_host(index: usize) -> VirtualHost {
     let (service, namespace) = (index, index / EACH_NAMESPACE);
     let backend = index / EACH_CLUSTER;
@@ -90,8 +90,8 @@ fn virtual_host(index: usize) -> VirtualHost {
     }
 }
 
-/// Writes a binary `DiscoveryResponse` of so many virtual hosts and their route
-/// configuration.
+/// Writes a file of `count` virtual hosts and their route configuration, a
+/// binary `DiscoveryResponse`.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -113,19 +113,20 @@ pub(crate) fn write(path: &Path, count: usize, form: Form) -> io::Result<()> {
         write_inside(&mut out, &name, count, &way)?;
     } else {
         let route = [name, way].concat();
-        any(&mut out, &RouteConfiguration::full_name(), &route)?;
+        write_any(&mut out, &RouteConfiguration::full_name(), &route)?;
         let url = VirtualHost::full_name();
         for index in 0..count {
             let mut host = virtual_host(index);
             host.name = format!("{ROUTE}/{}", host.name);
-            any(&mut out, &url, &host.encode_to_vec())?;
+            write_any(&mut out, &url, &host.encode_to_vec())?;
         }
     }
     out.flush()
 }
 
-/// Twice over all of them: how long they are stands before them. What comes
-/// before and behind them is in the order of fields, as every library writes.
+/// Writes a route configuration with the virtual hosts inside of it. `before`
+/// and `behind` are its encoded fields in front of them and after them. The
+/// virtual hosts are made twice, because their length comes first.
 fn write_inside(
     out: &mut impl Write,
     before: &[u8],
@@ -136,38 +137,43 @@ fn write_inside(
         .map(|index| delimited_len(VIRTUAL_HOSTS, virtual_host(index).encoded_len()))
         .sum();
     let len = before.len() + hosts + behind.len();
-    any_head(out, &RouteConfiguration::full_name(), len)?;
+    write_any_head(out, &RouteConfiguration::full_name(), len)?;
     out.write_all(before)?;
     for index in 0..count {
         let host = virtual_host(index).encode_to_vec();
-        head(out, VIRTUAL_HOSTS, host.len())?;
+        write_head(out, VIRTUAL_HOSTS, host.len())?;
         out.write_all(&host)?;
     }
     out.write_all(behind)
 }
 
-fn any(out: &mut impl Write, message: &str, body: &[u8]) -> io::Result<()> {
-    any_head(out, message, body.len())?;
+/// Writes a resource: the message of this type with this body.
+fn write_any(out: &mut impl Write, message: &str, body: &[u8]) -> io::Result<()> {
+    write_any_head(out, message, body.len())?;
     out.write_all(body)
 }
 
-/// A resource but for its body, which follows.
-fn any_head(out: &mut impl Write, message: &str, body: usize) -> io::Result<()> {
+/// Writes a resource but for its body of so many bytes, which the caller writes
+/// next.
+fn write_any_head(out: &mut impl Write, message: &str, body: usize) -> io::Result<()> {
     let url = format!("type.googleapis.com/{message}");
     let len = delimited_len(1, url.len()) + delimited_len(2, body);
-    head(out, RESOURCES, len)?;
-    head(out, 1, url.len())?;
+    write_head(out, RESOURCES, len)?;
+    write_head(out, 1, url.len())?;
     out.write_all(url.as_bytes())?;
-    head(out, 2, body)
+    write_head(out, 2, body)
 }
 
-fn head(out: &mut impl Write, field: u32, len: usize) -> io::Result<()> {
+/// Writes the key and the length of a field, whose `len` bytes the caller
+/// writes next.
+fn write_head(out: &mut impl Write, field: u32, len: usize) -> io::Result<()> {
     let mut bytes = Vec::with_capacity(16);
     encode_key(field, WireType::LengthDelimited, &mut bytes);
     encode_varint(len as u64, &mut bytes);
     out.write_all(&bytes)
 }
 
+/// Returns the length of a field with `len` bytes of contents.
 fn delimited_len(field: u32, len: usize) -> usize {
     key_len(field) + encoded_len_varint(len as u64) + len
 }

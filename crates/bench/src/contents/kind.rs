@@ -5,7 +5,7 @@ use serde::Serialize;
 use trunkline_core::kind;
 use trunkline_proto::discovery::fields;
 
-use super::Said;
+use super::Mark;
 
 /// A type of resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize)]
@@ -43,29 +43,31 @@ impl Kind {
         Self::Hosts,
     ];
 
-    /// Its place in [`Self::ALL`].
+    /// Returns its index in [`Self::ALL`].
     pub(crate) fn place(self) -> usize {
         self as usize
     }
 
-    /// The short name that people use.
+    /// Returns the short name that people use.
     #[must_use]
     pub fn short(self) -> &'static str {
         ["cds", "eds", "lds", "rds", "vhds"][self.place()]
     }
 
-    /// Its type URL.
+    /// Returns its type URL.
     #[must_use]
     pub fn url(self) -> &'static str {
         [kind::CDS, kind::EDS, kind::LDS, kind::RDS, kind::VHDS][self.place()]
     }
 
+    /// Returns the type of a URL; `None` if the tool has none.
     pub(crate) fn of(url: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.url() == url)
     }
 
-    /// The type whose resources lead to these by name: a client subscribes to
-    /// the names that it was led to.
+    /// Returns the type whose resources lead to these by name: a client
+    /// subscribes to the names that it was led to. `None` if there is no such
+    /// type.
     pub(crate) fn led_to_by(self) -> Option<Self> {
         match self {
             Self::Endpoints => Some(Self::Clusters),
@@ -74,7 +76,8 @@ impl Kind {
         }
     }
 
-    /// The methods of its own service, for state of the world and for delta.
+    /// Returns the paths of the methods of its own service: that of state of
+    /// the world, and that of delta.
     pub(crate) fn methods(self) -> [&'static str; 2] {
         match self {
             Self::Clusters => [
@@ -100,8 +103,8 @@ impl Kind {
         }
     }
 
-    /// Where the revision stands in a body: numbers of fields, from the outside
-    /// in. See [`super::make`].
+    /// Returns where the revision stands in a body: the numbers of fields, from
+    /// the outside in. See [`super::make`].
     fn revision_path(self) -> &'static [u32] {
         match self {
             // alt_stat_name
@@ -117,12 +120,12 @@ impl Kind {
         }
     }
 
-    /// What a body says it is; none if it is not one of the tool's.
-    pub(crate) fn said(self, body: &[u8]) -> Option<Said> {
+    /// Reads the mark in a body; `None` if the body is not one of the tool's.
+    pub(crate) fn read_mark(self, body: &[u8]) -> Option<Mark> {
         let mut at = body;
         for number in self.revision_path() {
             at = fields(at).find(|(n, _)| n == number)?.1;
         }
-        Said::read(at)
+        Mark::parse(at)
     }
 }

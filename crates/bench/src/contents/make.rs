@@ -20,7 +20,7 @@ use trunkline_proto::envoy::envoy::extensions::filters::network::http_connection
 };
 use trunkline_proto::envoy::google::protobuf::{Any, Duration, Struct, Value, value};
 
-use super::{Kind, Place, Said, Variants};
+use super::{Kind, Mark, Place, Variants};
 
 /// What all contents have in common.
 #[derive(Clone, Debug, Default)]
@@ -36,18 +36,19 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    /// The name of the resource at a place, in every type the same.
+    /// Returns the name of the resources at an index, which is the same in
+    /// every type.
     pub(crate) fn name(&self, index: usize) -> String {
         format!("{}-{index:06}", self.prefix)
     }
 
-    /// The place of a name; none if it is not one of the tool's.
+    /// Returns the index of a name; `None` if it is not one of the tool's.
     pub(crate) fn index(&self, name: &str) -> Option<usize> {
         let digits = name.strip_prefix(self.prefix.as_str())?.strip_prefix('-')?;
         digits.parse().ok()
     }
 
-    /// One resource, encoded.
+    /// Makes a revision of a resource, encoded.
     pub(crate) fn body(&self, place: Place, revision: u32) -> Bytes {
         let Place {
             kind,
@@ -55,22 +56,25 @@ impl Recipe {
             variant,
         } = place;
         let name = self.name(index);
-        let said = Said { revision, variant }.words();
+        let mark = Mark { revision, variant }.text();
         let bytes = match kind {
-            Kind::Clusters => self.cluster(name, said).encode_to_vec(),
-            Kind::Endpoints => self.endpoints(name, said, index).encode_to_vec(),
-            Kind::Listeners => self.listener(name, said).encode_to_vec(),
-            Kind::Routes => self.routes(name, said).encode_to_vec(),
-            Kind::Hosts => self.host(name, said).encode_to_vec(),
+            Kind::Clusters => self.cluster(name, mark).encode_to_vec(),
+            Kind::Endpoints => self.endpoints(name, mark, index).encode_to_vec(),
+            Kind::Listeners => self.listener(name, mark).encode_to_vec(),
+            Kind::Routes => self.routes(name, mark).encode_to_vec(),
+            Kind::Hosts => self.host(name, mark).encode_to_vec(),
         };
         bytes.into()
     }
 
+    /// Returns whether there are resources of a type.
     fn has(&self, kind: Kind) -> bool {
         self.kinds.contains(&kind)
     }
 
-    fn cluster(&self, name: String, said: String) -> Cluster {
+    /// Makes a cluster, whose mark is its `alt_stat_name`. Its endpoints come
+    /// by EDS if there are any.
+    fn cluster(&self, name: String, mark: String) -> Cluster {
         let by_discovery = self.has(Kind::Endpoints);
         let kind = match by_discovery {
             true => cluster::DiscoveryType::Eds,
@@ -83,7 +87,7 @@ impl Recipe {
         });
         let mut cluster = Cluster {
             name,
-            alt_stat_name: said,
+            alt_stat_name: mark,
             cluster_discovery_type: Some(cluster::ClusterDiscoveryType::Type(kind.into())),
             eds_cluster_config: by_discovery.then(|| cluster::EdsClusterConfig {
                 eds_config: Some(ads()),
@@ -101,14 +105,16 @@ impl Recipe {
         cluster
     }
 
-    fn endpoints(&self, name: String, said: String, index: usize) -> ClusterLoadAssignment {
+    /// Makes the endpoints of a cluster, whose mark is the hostname of the
+    /// first.
+    fn endpoints(&self, name: String, mark: String, index: usize) -> ClusterLoadAssignment {
         let address = |n: usize| {
             let [_, a, b, c] = u32::try_from(n).unwrap_or_default().to_be_bytes();
             format!("10.{a}.{b}.{c}")
         };
         let mut assignment = ClusterLoadAssignment {
             cluster_name: name,
-            endpoints: vec![locality(address(index), 8080, said)],
+            endpoints: vec![locality(address(index), 8080, mark)],
             ..ClusterLoadAssignment::default()
         };
         // A large one has many endpoints, as real ones do.
@@ -120,7 +126,9 @@ impl Recipe {
         assignment
     }
 
-    fn listener(&self, name: String, said: String) -> Listener {
+    /// Makes a listener, whose mark is its `stat_prefix`. Its routes come by
+    /// RDS if there are any.
+    fn listener(&self, name: String, mark: String) -> Listener {
         let specifier = match self.has(Kind::Routes) {
             true => http_connection_manager::RouteSpecifier::Rds(Rds {
                 config_source: Some(ads()),
@@ -137,7 +145,7 @@ impl Recipe {
         };
         let mut listener = Listener {
             name,
-            stat_prefix: said,
+            stat_prefix: mark,
             api_listener: Some(ApiListener {
                 api_listener: Some(Any {
                     type_url: format!("type.googleapis.com/{}", HttpConnectionManager::full_name()),
@@ -151,7 +159,9 @@ impl Recipe {
         listener
     }
 
-    fn routes(&self, name: String, said: String) -> RouteConfiguration {
+    /// Makes a route configuration, whose mark is the name of its virtual host.
+    /// Its routes lead to the cluster of its name, if there are clusters.
+    fn routes(&self, name: String, mark: String) -> RouteConfiguration {
         let action = match self.has(Kind::Clusters) {
             true => route::Action::Route(RouteAction {
                 cluster_specifier: Some(route_action::ClusterSpecifier::Cluster(name.clone())),
@@ -173,7 +183,7 @@ impl Recipe {
         let mut routes = RouteConfiguration {
             name,
             virtual_hosts: vec![VirtualHost {
-                name: said,
+                name: mark,
                 domains: vec!["*".into()],
                 routes: vec![one("/".into())],
                 ..VirtualHost::default()
@@ -187,11 +197,10 @@ impl Recipe {
         }
         routes
     }
-}
 
-impl Recipe {
-    /// A virtual host with two domains: the host of its name, and a longer one.
-    fn host(&self, name: String, said: String) -> VirtualHost {
+    /// Makes a virtual host with two domains, the host of its name and a longer
+    /// one. Its mark is the name of the first route.
+    fn host(&self, name: String, mark: String) -> VirtualHost {
         let short = name.rsplit_once('/').map_or(&*name, |(_, host)| host);
         let long = format!("{short}.svc.cluster.local");
         let one = |prefix: String, name: String| Route {
@@ -210,7 +219,7 @@ impl Recipe {
         };
         let mut host = VirtualHost {
             domains: vec![short.to_owned(), long.clone()],
-            routes: vec![one("/".into(), said)],
+            routes: vec![one("/".into(), mark)],
             name,
             ..VirtualHost::default()
         };
@@ -222,7 +231,7 @@ impl Recipe {
     }
 }
 
-/// Whether two bodies say the same, however they are encoded.
+/// Returns whether two bodies are equal messages, however they are encoded.
 pub(crate) fn same(kind: Kind, one: &[u8], other: &[u8]) -> bool {
     fn equal<M: Message + Default + PartialEq>(one: &[u8], other: &[u8]) -> bool {
         matches!((M::decode(one), M::decode(other)), (Ok(one), Ok(other)) if one == other)
@@ -236,6 +245,7 @@ pub(crate) fn same(kind: Kind, one: &[u8], other: &[u8]) -> bool {
     }
 }
 
+/// Returns the source of a type that comes by the same stream.
 pub(super) fn ads() -> ConfigSource {
     ConfigSource {
         resource_api_version: ApiVersion::V3.into(),
@@ -246,6 +256,7 @@ pub(super) fn ads() -> ConfigSource {
     }
 }
 
+/// Makes a locality of one endpoint.
 fn locality(address: String, port: u32, hostname: String) -> LocalityLbEndpoints {
     LocalityLbEndpoints {
         lb_endpoints: vec![lb_endpoint(address, port, hostname)],
@@ -253,6 +264,7 @@ fn locality(address: String, port: u32, hostname: String) -> LocalityLbEndpoints
     }
 }
 
+/// Makes an endpoint of a cluster.
 fn lb_endpoint(address: String, port: u32, hostname: String) -> LbEndpoint {
     let socket = SocketAddress {
         address,
@@ -271,7 +283,8 @@ fn lb_endpoint(address: String, port: u32, hostname: String) -> LbEndpoint {
     }
 }
 
-/// Metadata that makes a message about so much longer.
+/// Makes metadata that makes a message about `bytes` bytes longer; `None` if
+/// that is too little for any.
 fn padding(bytes: usize) -> Option<Metadata> {
     // What is around the text takes some of it.
     let text = "x".repeat(bytes.checked_sub(24)?);
@@ -315,11 +328,11 @@ mod tests {
                     ..Place::only(kind, 7)
                 };
                 let body = recipe.body(place, 42);
-                let said = Said {
+                let mark = Mark {
                     revision: 42,
                     variant: 3,
                 };
-                assert_eq!(kind.said(&body), Some(said), "{kind:?}");
+                assert_eq!(kind.read_mark(&body), Some(mark), "{kind:?}");
                 let name = trunkline_proto::discovery::name_of(&body).unwrap();
                 assert_eq!(recipe.index(name), Some(7));
                 assert!(same(kind, &body, &recipe.body(place, 42)));
@@ -329,7 +342,7 @@ mod tests {
             }
         }
         assert_eq!(recipe(&[], 0).index("other-000001"), None);
-        assert_eq!(Kind::Clusters.said(b"\x0a\x01a"), None);
+        assert_eq!(Kind::Clusters.read_mark(b"\x0a\x01a"), None);
     }
 
     #[test]

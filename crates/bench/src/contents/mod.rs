@@ -11,6 +11,6 @@ mod variants;
 pub(crate) use hosts::{Form, write as write_hosts};
 pub use kind::Kind;
 pub(crate) use make::{Recipe, same};
-pub(crate) use place::{Place, Said};
+pub(crate) use place::{Mark, Place};
 pub(crate) use truth::Truth;
-pub(crate) use variants::{KEY, Variants, category, params};
+pub(crate) use variants::{KEY, Variants, category_name, params};

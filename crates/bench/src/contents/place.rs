@@ -13,7 +13,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// A resource that has no variants.
+    /// Returns the place of a resource that has no variants.
     #[cfg(test)]
     pub(crate) fn only(kind: Kind, index: usize) -> Self {
         Self {
@@ -24,24 +24,24 @@ impl Place {
     }
 }
 
-/// What a body says it is.
+/// The mark by which a client tells what a body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct Mark {
     pub(crate) revision: u32,
     pub(crate) variant: usize,
 }
 
-impl Said {
-    /// The words that stand in a body.
-    pub(crate) fn words(self) -> String {
+impl Mark {
+    /// Writes the mark as it stands in a body.
+    pub(crate) fn text(self) -> String {
         match self.variant {
             0 => format!("rev-{}", self.revision),
             some => format!("rev-{}-v{some}", self.revision),
         }
     }
 
-    /// Reads them; none if they are not the tool's.
-    pub(crate) fn read(words: &[u8]) -> Option<Self> {
+    /// Parses a mark; `None` if the text is not one of the tool's.
+    pub(crate) fn parse(words: &[u8]) -> Option<Self> {
         let words = std::str::from_utf8(words).ok()?.strip_prefix("rev-")?;
         let (revision, variant) = words.split_once("-v").unwrap_or((words, "0"));
         Some(Self {
@@ -58,12 +58,12 @@ mod tests {
     #[test]
     fn what_is_said_is_read() {
         for (revision, variant, words) in [(7, 0, "rev-7"), (12, 3, "rev-12-v3")] {
-            let said = Said { revision, variant };
-            assert_eq!(said.words(), words);
-            assert_eq!(Said::read(words.as_bytes()), Some(said));
+            let said = Mark { revision, variant };
+            assert_eq!(said.text(), words);
+            assert_eq!(Mark::parse(words.as_bytes()), Some(said));
         }
         for other in ["", "rev-", "rev-x", "rev-1-v", "rev-1-v2-v3", "ver-1"] {
-            assert_eq!(Said::read(other.as_bytes()), None, "{other}");
+            assert_eq!(Mark::parse(other.as_bytes()), None, "{other}");
         }
     }
 }

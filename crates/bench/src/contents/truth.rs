@@ -45,7 +45,8 @@ struct Change {
 }
 
 impl Truth {
-    /// Room for so many changes; they are made later.
+    /// Makes a truth of resources that are not there yet, with room for so many
+    /// changes.
     pub(crate) fn new(recipe: Recipe, count: usize, changes: usize) -> Self {
         let places = || {
             let rows = Kind::ALL.iter().map(|kind| {
@@ -69,16 +70,17 @@ impl Truth {
         }
     }
 
-    /// Nanoseconds since the start.
+    /// Returns the nanoseconds since the start.
     pub(crate) fn now(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
+    /// Returns when the clock started.
     pub(crate) fn start(&self) -> Instant {
         self.start
     }
 
-    /// Every variant of every resource of a type.
+    /// Returns the places of every variant of every resource of a type.
     pub(crate) fn places(&self, kind: Kind) -> impl Iterator<Item = Place> + use<> {
         let variants = self.recipe.variants.count();
         (0..self.count * variants).map(move |at| Place {
@@ -88,31 +90,36 @@ impl Truth {
         })
     }
 
-    fn at<'a>(&self, rows: &'a [Vec<AtomicU32>], place: Place) -> Option<&'a AtomicU32> {
+    /// Returns what is counted of a place in a table; `None` if it is of a type
+    /// that there is not.
+    fn cell<'a>(&self, rows: &'a [Vec<AtomicU32>], place: Place) -> Option<&'a AtomicU32> {
         let at = place.index * self.recipe.variants.count() + place.variant;
         rows[place.kind.place()].get(at)
     }
 
-    /// A resource is there from the beginning.
-    pub(crate) fn begin(&self, place: Place) {
-        if let Some(newest) = self.at(&self.newest, place) {
+    /// Notes that a resource is there before the first change.
+    pub(crate) fn note_loaded(&self, place: Place) {
+        if let Some(newest) = self.cell(&self.newest, place) {
             newest.store(FIRST, Ordering::Release);
         }
     }
 
-    /// The revision of a change that is about to be made; none if there is no
-    /// room for it.
-    pub(crate) fn change(&self, place: Place) -> Option<u32> {
-        self.next(place, false)
+    /// Notes that a resource is about to be changed, and returns the revision
+    /// that it gets; `None` if there is no room for the change.
+    pub(crate) fn begin_change(&self, place: Place) -> Option<u32> {
+        self.begin_revision(place, false)
     }
 
-    /// The same for a removal.
-    pub(crate) fn remove(&self, place: Place) -> Option<u32> {
-        self.next(place, true)
+    /// Notes that a resource is about to be removed, and returns the revision
+    /// of that; `None` if there is no room for it.
+    pub(crate) fn begin_removal(&self, place: Place) -> Option<u32> {
+        self.begin_revision(place, true)
     }
 
-    fn next(&self, place: Place, removed: bool) -> Option<u32> {
-        let newest = self.at(&self.newest, place)?;
+    /// Gives a change its revision, before it is made. All clients that hold
+    /// the resource now have yet to see it.
+    fn begin_revision(&self, place: Place, removed: bool) -> Option<u32> {
+        let newest = self.cell(&self.newest, place)?;
         let revision = self.last.fetch_add(1, Ordering::AcqRel) + 1;
         let change = self.changes.get(revision as usize)?;
         let holders = self.holders(place);
@@ -128,19 +135,21 @@ impl Truth {
         Some(revision)
     }
 
-    /// The newest revision of a resource; none if the tool never put it.
+    /// Returns the newest revision of a resource; `None` if the tool never put
+    /// it.
     pub(crate) fn newest(&self, place: Place) -> Option<u32> {
-        let newest = self.at(&self.newest, place)?;
+        let newest = self.cell(&self.newest, place)?;
         Some(newest.load(Ordering::Acquire)).filter(|revision| *revision > 0)
     }
 
-    /// Whether the newest change of a resource removed it.
+    /// Returns whether the newest change of a resource removed it.
     pub(crate) fn is_gone(&self, place: Place) -> bool {
         let newest = self.newest(place);
         newest.is_some_and(|newest| self.removal_since(place, newest - 1) == Some(newest))
     }
 
-    /// The newest removal of a resource after a revision of it.
+    /// Returns the newest revision after `old` that removed a resource; `None`
+    /// if there is none.
     pub(crate) fn removal_since(&self, place: Place, old: u32) -> Option<u32> {
         let mut revision = self.newest(place)?;
         while revision > old.max(FIRST) {
@@ -153,27 +162,28 @@ impl Truth {
         None
     }
 
-    /// The newest revision of all.
-    pub(crate) fn last(&self) -> u32 {
+    /// Returns the newest revision of all.
+    pub(crate) fn last_revision(&self) -> u32 {
         self.last.load(Ordering::Acquire)
     }
 
-    /// A client holds a resource from now on.
-    pub(crate) fn held(&self, place: Place) {
-        if let Some(holders) = self.at(&self.holders, place) {
+    /// Counts one more client that holds a resource.
+    pub(crate) fn add_holder(&self, place: Place) {
+        if let Some(holders) = self.cell(&self.holders, place) {
             holders.fetch_add(1, Ordering::AcqRel);
         }
     }
 
-    /// How many clients hold a resource.
+    /// Returns how many clients hold a resource.
     pub(crate) fn holders(&self, place: Place) -> u32 {
-        let holders = self.at(&self.holders, place);
+        let holders = self.cell(&self.holders, place);
         holders.map_or(0, |holders| holders.load(Ordering::Acquire))
     }
 
-    /// A client that held `old` sees `new`: how long each change in between
-    /// took to get to it, the newest first.
-    pub(crate) fn seen(&self, old: u32, new: u32, mut each: impl FnMut(u64)) {
+    /// Notes that a client which held the revision `old` sees `new`. Calls
+    /// `each` with the nanoseconds that each change in between took to get to
+    /// the client, the newest first.
+    pub(crate) fn note_seen(&self, old: u32, new: u32, mut each: impl FnMut(u64)) {
         let now = self.now();
         let mut revision = new;
         while revision > old.max(FIRST) {
@@ -188,8 +198,8 @@ impl Truth {
         }
     }
 
-    /// How many clients have yet to see a change.
-    pub(crate) fn waiting(&self, revision: u32) -> u64 {
+    /// Returns how many clients have yet to see a change.
+    pub(crate) fn waiting_clients(&self, revision: u32) -> u64 {
         let change = self.changes.get(revision as usize);
         let waiting = change.map_or(0, |change| change.waiting.load(Ordering::Acquire));
         u64::try_from(waiting).unwrap_or(0)
@@ -216,9 +226,9 @@ mod tests {
         let truth = truth(3, 1);
         let all: Vec<Place> = truth.places(Kind::Clusters).collect();
         assert_eq!(all.len(), 6);
-        all.iter().for_each(|place| truth.begin(*place));
-        truth.held(all[4]);
-        assert_eq!(truth.change(all[4]), Some(2));
+        all.iter().for_each(|place| truth.note_loaded(*place));
+        truth.add_holder(all[4]);
+        assert_eq!(truth.begin_change(all[4]), Some(2));
         let newest: Vec<_> = all.iter().map(|p| truth.newest(*p).unwrap()).collect();
         assert_eq!(newest, [1, 1, 1, 1, 2, 1]);
         assert_eq!((truth.holders(all[4]), truth.holders(all[3])), (1, 0));
@@ -228,12 +238,12 @@ mod tests {
     fn a_removal_is_a_change_that_is_found_again() {
         let place = Place::only(Kind::Clusters, 1);
         let truth = truth(1, 3);
-        truth.begin(place);
+        truth.note_loaded(place);
         assert!(!truth.is_gone(place));
         assert_eq!(truth.removal_since(place, 1), None);
-        assert_eq!(truth.remove(place), Some(2));
+        assert_eq!(truth.begin_removal(place), Some(2));
         assert!(truth.is_gone(place));
-        assert_eq!(truth.change(place), Some(3));
+        assert_eq!(truth.begin_change(place), Some(3));
         assert!(!truth.is_gone(place));
         assert_eq!(truth.removal_since(place, 1), Some(2));
         assert_eq!(truth.removal_since(place, 2), None);
@@ -243,25 +253,33 @@ mod tests {
     fn a_change_arrives_when_its_holders_saw_it_or_a_newer_one() {
         let place = Place::only(Kind::Clusters, 0);
         let truth = truth(1, 2);
-        truth.begin(place);
+        truth.note_loaded(place);
         assert_eq!(truth.newest(Place::only(Kind::Clusters, 1)), None);
         assert_eq!(truth.newest(Place::only(Kind::Endpoints, 0)), None);
-        truth.held(place);
-        truth.held(place);
-        let first = truth.change(place).unwrap();
-        let second = truth.change(place).unwrap();
+        truth.add_holder(place);
+        truth.add_holder(place);
+        let first = truth.begin_change(place).unwrap();
+        let second = truth.begin_change(place).unwrap();
         assert_eq!((first, second), (2, 3));
-        assert_eq!(truth.change(place), None);
+        assert_eq!(truth.begin_change(place), None);
         let mut count = 0;
-        truth.seen(FIRST, first, |_| count += 1);
+        truth.note_seen(FIRST, first, |_| count += 1);
         assert_eq!(
-            (count, truth.waiting(first), truth.waiting(second)),
+            (
+                count,
+                truth.waiting_clients(first),
+                truth.waiting_clients(second)
+            ),
             (1, 1, 2)
         );
         // The other one skips a revision.
-        truth.seen(FIRST, second, |_| count += 1);
+        truth.note_seen(FIRST, second, |_| count += 1);
         assert_eq!(
-            (count, truth.waiting(first), truth.waiting(second)),
+            (
+                count,
+                truth.waiting_clients(first),
+                truth.waiting_clients(second)
+            ),
             (3, 0, 1)
         );
     }

@@ -10,15 +10,15 @@ use trunkline_core::params::{ConstraintError, Constraints, Expr, Params};
 /// The parameter by which clients are told apart.
 pub(crate) const KEY: &str = "category";
 
-/// What a category is called.
-pub(crate) fn category(number: usize) -> String {
+/// Returns the name of a category, which clients of it tell.
+pub(crate) fn category_name(number: usize) -> String {
     format!("c{number}")
 }
 
-/// The parameters of a client of a category.
+/// Returns the parameters of a client of a category.
 pub(crate) fn params(number: usize) -> Params {
     // One short parameter is below every limit.
-    Params::new([(KEY, category(number))]).unwrap_or_default()
+    Params::new([(KEY, category_name(number))]).unwrap_or_default()
 }
 
 /// See the module's documentation.
@@ -26,14 +26,15 @@ pub(crate) fn params(number: usize) -> Params {
 pub(crate) struct Variants(Vec<Option<Constraints>>);
 
 impl Default for Variants {
-    /// One that is for all.
+    /// Makes one variant, which is for all clients.
     fn default() -> Self {
         Self(vec![None])
     }
 }
 
 impl Variants {
-    /// So many of each resource, for clients of so many categories.
+    /// Makes `count` variants of each resource, for clients of so many
+    /// categories.
     ///
     /// # Errors
     /// If a variant would be for more categories than a constraint can name.
@@ -43,23 +44,23 @@ impl Variants {
         }
         let one = |variant: usize| {
             let mine = (variant..categories).step_by(count);
-            let any = mine.map(|number| Expr::value(KEY, category(number)));
+            let any = mine.map(|number| Expr::value(KEY, category_name(number)));
             Constraints::new(&Expr::or(any.collect())?).map(Some)
         };
         (0..count).map(one).collect::<Result<_, _>>().map(Self)
     }
 
-    /// How many there are of each resource.
+    /// Returns how many variants there are of each resource.
     pub(crate) fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// The one that a client gets.
-    pub(crate) fn of(&self, category: Option<usize>) -> usize {
+    /// Returns the variant that a client of a category gets.
+    pub(crate) fn variant_of(&self, category: Option<usize>) -> usize {
         category.unwrap_or(0) % self.count()
     }
 
-    /// For whom one is; `None` is for all.
+    /// Returns the constraints of a variant; `None` if it is for all.
     pub(crate) fn constraints(&self, variant: usize) -> Option<&Constraints> {
         self.0.get(variant)?.as_ref()
     }
@@ -78,11 +79,15 @@ mod tests {
                 let matches =
                     |v: &usize| variants.constraints(*v).unwrap().matches(&params(number));
                 let all: Vec<usize> = (0..count).filter(matches).collect();
-                assert_eq!(all, [variants.of(Some(number))], "{count} of {categories}");
+                assert_eq!(
+                    all,
+                    [variants.variant_of(Some(number))],
+                    "{count} of {categories}"
+                );
             }
         }
         let one = Variants::new(1, 50).unwrap();
-        assert_eq!((one.count(), one.of(Some(7))), (1, 0));
+        assert_eq!((one.count(), one.variant_of(Some(7))), (1, 0));
         assert_eq!(one.constraints(0), None);
     }
 

@@ -32,7 +32,7 @@ impl Driver for Admin {
         })
     }
 
-    /// Names as a whole: a request does not remove single variants.
+    /// Removes names as a whole: a request does not remove single variants.
     fn remove<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             for kind in Kind::ALL {
@@ -50,7 +50,7 @@ impl Driver for Admin {
     }
 }
 
-/// The names of a type, as a query says them.
+/// Writes the names of a type as a query.
 fn names(resources: &[Put], kind: Kind) -> String {
     let of_kind = resources.iter().filter(|put| put.place.kind == kind);
     let names = of_kind.map(|put| ("name", &put.name));

@@ -21,6 +21,8 @@ impl Command {
         Self(command.to_owned())
     }
 
+    /// Runs the program with an action and the resources that it is for. An
+    /// error if it does not end well.
     async fn run(&self, action: &str, resources: &[Put]) -> Result<()> {
         let text = yaml(resources)?;
         let failed = |error: std::io::Error| Error::Driver(format!("`{}`: {error}", self.0));

@@ -27,7 +27,8 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Creates the directory if it is missing; it has no files yet.
+    /// Creates the directory if it is missing. Files that are in it already
+    /// stay.
     pub(super) fn create_in(directory: &str) -> Result<Self> {
         let directory = PathBuf::from(directory);
         std::fs::create_dir_all(&directory).map_err(|source| Error::File {
@@ -61,13 +62,15 @@ impl Files {
         file
     }
 
-    /// Takes a resource out; the number of its file.
+    /// Takes a resource out of its file, and returns the number of the file;
+    /// `None` if no file had it.
     fn take(&mut self, put: &Put) -> Option<usize> {
         let file = self.file_of.get(&put.place).copied()?;
         self.files[file].retain(|other| other.place != put.place);
         Some(file)
     }
 
+    /// Writes these files anew, each once.
     async fn write_all(&self, mut changed: Vec<usize>) -> Result<()> {
         changed.sort_unstable();
         changed.dedup();
@@ -77,6 +80,7 @@ impl Files {
         Ok(())
     }
 
+    /// Writes a file anew: beside it first, and then in its place.
     async fn write(&self, file: usize) -> Result<()> {
         let path = self.directory.join(format!("bench-{file:05}.yaml"));
         let beside = self.directory.join(format!(".bench-{file:05}.tmp"));

@@ -18,7 +18,8 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    /// From `http://host:port/path`, or a part of it.
+    /// Makes a client for `http://host:port/path`; the scheme and the path may
+    /// be left out. Connects at the first request.
     pub(crate) fn new(url: &str) -> Result<Self> {
         let usage = || Error::Usage(format!("{url}: expected http://host:port"));
         let full = match url.contains("://") {
@@ -38,8 +39,8 @@ impl Http {
         })
     }
 
-    /// Makes a request; returns the body of the response, or an error if its
-    /// status is not good.
+    /// Makes a request, and returns the body of the response. A status that is
+    /// not good is an error, with the beginning of the body.
     pub(crate) async fn send(
         &mut self,
         method: Method,
@@ -77,6 +78,7 @@ impl Http {
     }
 }
 
+/// Connects to an address.
 async fn connect(authority: &str) -> std::result::Result<SendRequest<Full<Bytes>>, String> {
     let socket = TcpStream::connect(authority).await;
     let socket = socket.map_err(|error| error.to_string())?;
@@ -91,7 +93,7 @@ async fn connect(authority: &str) -> std::result::Result<SendRequest<Full<Bytes>
     Ok(sender)
 }
 
-/// The beginning of a server's text when it refuses.
+/// Writes the status and the beginning of a response that is not good.
 fn refusal(status: StatusCode, body: &[u8]) -> String {
     let text: String = String::from_utf8_lossy(body).chars().take(500).collect();
     format!("{status}: {text}")

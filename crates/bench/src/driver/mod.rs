@@ -35,7 +35,7 @@ pub(crate) struct Put {
 }
 
 impl Put {
-    /// A revision of a resource.
+    /// Returns a revision of a resource, to be put.
     pub(crate) fn new(recipe: &Recipe, place: Place, revision: u32) -> Self {
         Self {
             place,
@@ -45,8 +45,9 @@ impl Put {
         }
     }
 
-    /// By what a variant is told apart from others, if it is one.
-    fn variant(&self) -> Option<ResourceName> {
+    /// Returns the name with the constraints of the variant; `None` if it is
+    /// for all clients.
+    fn variant_name(&self) -> Option<ResourceName> {
         let constraints = self.constraints.as_ref()?;
         Some(ResourceName {
             name: self.name.clone(),
@@ -54,13 +55,14 @@ impl Put {
         })
     }
 
-    /// On the wire: wrapped, if it is not for all.
-    fn any(&self) -> Any {
+    /// Returns the resource as a message: in its wrapper, if it is not for all
+    /// clients.
+    fn to_any(&self) -> Any {
         let bare = Any {
             type_url: self.place.kind.url().to_owned(),
             value: self.body.clone(),
         };
-        let Some(variant) = self.variant() else {
+        let Some(variant) = self.variant_name() else {
             return bare;
         };
         let wrapper = Resource {
@@ -84,18 +86,19 @@ pub(crate) trait Driver: Send {
     /// Removes resources, all at once where the server can do that.
     fn remove<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>>;
 
-    /// Whether it works while no server runs.
+    /// Returns whether the driver works while no server runs.
     fn needs_no_server(&self) -> bool {
         false
     }
 
-    /// How many are best put at once when there are very many.
+    /// Returns how many resources are best put at once when there are very
+    /// many.
     fn batch(&self) -> usize {
         1000
     }
 }
 
-/// The driver that a flag names; none if nothing is to be put.
+/// Returns the driver that a flag names; `None` if nothing is to be put.
 pub(crate) fn parse(text: &str) -> Result<Option<Box<dyn Driver>>> {
     let usage = || {
         Error::Usage(format!(
@@ -115,25 +118,26 @@ pub(crate) fn parse(text: &str) -> Result<Option<Box<dyn Driver>>> {
     }))
 }
 
-/// Resources as JSON that people and servers read.
+/// Writes resources as JSON for people and servers.
 fn json(resources: &[Put]) -> Result<String> {
     let messages = messages(resources)?;
     let messages = messages.iter();
     Ok(to_json(messages.map(|(url, m)| (url.as_str(), m))))
 }
 
-/// Resources as YAML that people and servers read.
+/// Writes resources as YAML for people and servers.
 fn yaml(resources: &[Put]) -> Result<String> {
     let messages = messages(resources)?;
     let messages = messages.iter();
     Ok(to_yaml(messages.map(|(url, m)| (url.as_str(), m))))
 }
 
+/// Decodes resources, each with its type URL.
 fn messages(resources: &[Put]) -> Result<Vec<(String, DynamicMessage)>> {
     let bad =
         |what: String| Error::Driver(format!("the tool made a resource it cannot read: {what}"));
     let one = |put: &Put| {
-        let any = put.any();
+        let any = put.to_any();
         let of = descriptor::message(&any.type_url).ok_or_else(|| bad(any.type_url.clone()))?;
         let message = DynamicMessage::decode(of, any.value).map_err(|e| bad(e.to_string()))?;
         Ok((any.type_url, message))

@@ -32,7 +32,7 @@ impl Driver for ByHttp {
         Box::pin(async move {
             for kind in Kind::ALL {
                 let of_kind = resources.iter().filter(|put| put.place.kind == kind);
-                let resources: Vec<Any> = of_kind.map(Put::any).collect();
+                let resources: Vec<Any> = of_kind.map(Put::to_any).collect();
                 if resources.is_empty() {
                     continue;
                 }
@@ -60,7 +60,7 @@ impl Driver for ByHttp {
                 let message = DeltaDiscoveryResponse {
                     type_url: kind.url().to_owned(),
                     removed_resources: plain.map(|put| put.name.clone()).collect(),
-                    removed_resource_names: of_kind().filter_map(Put::variant).collect(),
+                    removed_resource_names: of_kind().filter_map(Put::variant_name).collect(),
                     ..DeltaDiscoveryResponse::default()
                 };
                 let body = Bytes::from(message.encode_to_vec());

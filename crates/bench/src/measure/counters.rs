@@ -19,6 +19,7 @@ macro_rules! counters {
         }
 
         impl Counters {
+            /// Returns what the counters say now.
             pub(crate) fn read(&self) -> Count {
                 Count { $($name: self.$name.load(Ordering::Relaxed),)* }
             }
@@ -80,6 +81,7 @@ counters! {
 }
 
 impl Counters {
+    /// Raises a counter.
     pub(crate) fn add(counter: &AtomicU64, by: usize) {
         counter.fetch_add(by as u64, Ordering::Relaxed);
     }

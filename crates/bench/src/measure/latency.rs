@@ -35,7 +35,7 @@ impl Default for Latencies {
     }
 }
 
-/// Of microseconds, to three digits.
+/// Makes a histogram of microseconds, to three digits.
 #[expect(clippy::expect_used, reason = "the bounds are constants, and in range")]
 fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds in range")
@@ -49,7 +49,7 @@ impl Latencies {
         shard.saturating_record((nanoseconds / 1000).max(1));
     }
 
-    /// What was noted, which is then forgotten.
+    /// Returns the distribution of the times that were noted, and forgets them.
     pub(crate) fn take(&self) -> Quantiles {
         let mut all = histogram();
         for shard in &self.0 {

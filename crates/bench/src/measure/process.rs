@@ -22,13 +22,13 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Seconds of CPU.
+    /// Returns the seconds of CPU.
     #[must_use]
     pub fn cpu(&self) -> f64 {
         self.user + self.system
     }
 
-    /// What was used since an earlier look; memory is as it is now.
+    /// Returns what was used since an earlier look; memory is as it is now.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -47,11 +47,13 @@ impl Process {
         Self(pid)
     }
 
+    /// Returns this process.
     pub(crate) fn own() -> Self {
         Self(std::process::id())
     }
 
-    /// What it has used; none where the system does not tell, or it is gone.
+    /// Returns what the process has used so far; `None` where the system does
+    /// not tell, or if the process is gone.
     pub(crate) fn usage(self) -> Option<Usage> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.0)).ok()?;
         let status = fs::read_to_string(format!("/proc/{}/status", self.0)).ok()?;
@@ -64,15 +66,16 @@ impl Process {
         })
     }
 
-    /// Starts its peak of memory anew, where that is allowed.
+    /// Starts the peak of memory anew, where that is allowed.
     pub(crate) fn reset_peak(self) {
         // Without it, a peak is that of the whole life of the process.
         let _ = fs::write(format!("/proc/{}/clear_refs", self.0), "5");
     }
 }
 
-/// User and system time, in seconds. The name of a program may hold anything,
-/// so what counts begins after its last bracket.
+/// Reads the user and the system time, in seconds, from `/proc/PID/stat`. The
+/// name of a program may hold anything, so what counts begins after its last
+/// bracket.
 fn times(stat: &str) -> Option<(f64, f64)> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace().skip(11);
@@ -80,6 +83,7 @@ fn times(stat: &str) -> Option<(f64, f64)> {
     Some((next()?, next()?))
 }
 
+/// Reads the bytes that `/proc/PID/status` has under a key.
 fn bytes(status: &str, key: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(key))?;
     let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;

@@ -24,8 +24,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// What was done since an earlier look, which is the one before; views and
-    /// the largest slice are as they are now.
+    /// Returns what was done since an earlier look, which has to be the one
+    /// before; views and the largest slice are as they are now.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {

@@ -348,8 +348,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// How clients say which kind they are. A server may know the parameters of
-    /// a name only, and a wildcard is none.
+    /// Returns how clients say which kind they are. Without a flag, they say it
+    /// with each name if they subscribe by names: a wildcard has no parameters
+    /// that every server knows.
     #[must_use]
     pub fn told(&self) -> Told {
         let usual = match self.ask {

@@ -66,6 +66,7 @@ pub fn run(options: &Options) -> Result<Option<Report>> {
     })
 }
 
+/// Checks that flags go together and that their values mean something.
 fn check(options: &Options) -> Result<()> {
     check_contents(options)?;
     check_removals(options)?;
@@ -94,6 +95,7 @@ fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Measures a server from its start to its end, and returns the report.
 async fn measure(options: &Options) -> Result<Report> {
     let recipe = Recipe {
         kinds: options.types.clone(),
@@ -130,7 +132,7 @@ async fn measure(options: &Options) -> Result<Report> {
     Ok(stage.finish(&target).await)
 }
 
-/// What there is can be made, and has clients.
+/// Checks that the contents can be made, and that every variant has clients.
 fn check_contents(options: &Options) -> Result<()> {
     let wrong = |text: &str| Err(Error::Usage(text.to_owned()));
     if options.types.is_empty() || options.resources == 0 {
@@ -153,7 +155,8 @@ fn check_contents(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// A removed resource must be put again, and be seen.
+/// Checks that removals can be made, and that clients can see them and what
+/// comes back.
 fn check_removals(options: &Options) -> Result<()> {
     let wrong = |text: &str| Err(Error::Usage(text.to_owned()));
     if !(0.0..=0.5).contains(&options.removals) {
@@ -177,7 +180,8 @@ fn check_removals(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Variants of each resource, if that can be.
+/// Makes the variants of each resource; an error if the flags do not allow
+/// them.
 fn variants(options: &Options) -> Result<Variants> {
     let made = Variants::new(options.variants, options.categories);
     made.map_err(|error| {
@@ -190,12 +194,13 @@ fn variants(options: &Options) -> Result<Variants> {
     })
 }
 
-/// How many resources, or variants of them, change in a storm.
+/// Returns how many resources, or variants of them, change in a storm.
 fn changed_meanwhile(options: &Options) -> usize {
     let part = options.changed_meanwhile.clamp(0.0, 1.0);
     (options.resources as f64 * options.variants.max(1) as f64 * part) as usize
 }
 
+/// Prints the report, and writes it to a file, as the flags say.
 #[expect(clippy::print_stdout, reason = "the report is what the tool is for")]
 fn write(options: &Options, report: &Report) -> Result<()> {
     let json = || serde_json::to_string_pretty(report).map_err(std::io::Error::other);

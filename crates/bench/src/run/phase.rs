@@ -8,7 +8,7 @@ use crate::measure::{Count, Process, Usage, Work};
 use crate::report::Phase;
 
 /// A phase that has begun.
-pub(super) struct Begun {
+pub(super) struct PhaseStart {
     name: &'static str,
     at: Instant,
     count: Count,
@@ -17,7 +17,8 @@ pub(super) struct Begun {
     tool: Usage,
 }
 
-impl Begun {
+impl PhaseStart {
+    /// Begins a phase: looks at what was counted and used before.
     pub(super) async fn new(name: &'static str, shared: &Shared, target: &mut Target) -> Self {
         target.reset_peak();
         Self {
@@ -30,11 +31,12 @@ impl Begun {
         }
     }
 
-    /// The server's memory when it began.
+    /// Returns the server's memory when the phase began.
     pub(super) fn memory(&self) -> Option<u64> {
         self.server.map(|usage| usage.memory)
     }
 
+    /// Ends the phase, and returns what was counted and used in it.
     pub(super) async fn end(self, shared: &Shared, target: &mut Target) -> Phase {
         let seconds = self.at.elapsed().as_secs_f64();
         let tool = Process::own().usage().unwrap_or_default();

@@ -4,7 +4,7 @@ use crate::contents::{Kind, Place};
 
 /// What happens to a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum Action {
     /// It gets a new revision.
     Change,
     /// It is removed.
@@ -30,6 +30,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Makes a plan of the changes that the flags say, of one type.
     pub(super) fn new(options: &crate::Options, kind: Kind) -> Self {
         Self {
             kind,
@@ -44,45 +45,49 @@ impl Plan {
         }
     }
 
-    /// Changes that are still to be made.
+    /// Returns how many changes are still to be made.
     pub(super) fn left(&self) -> usize {
         self.left
     }
 
-    /// The next changes, so many at most.
-    pub(super) fn next(&mut self, most: usize) -> Vec<(Place, Deed)> {
+    /// Returns the next changes, `most` at most. There may be fewer: a resource
+    /// that is changed or removed already is passed over, and that change is
+    /// not made.
+    pub(super) fn next(&mut self, most: usize) -> Vec<(Place, Action)> {
         let some = most.min(self.left);
         self.left -= some;
         let back = self.away.drain(..some.min(self.away.len()));
-        let mut next: Vec<(Place, Deed)> = back.map(|place| (place, Deed::Change)).collect();
+        let mut next: Vec<(Place, Action)> = back.map(|place| (place, Action::Change)).collect();
         for _ in next.len()..some {
-            let place = self.any();
+            let place = self.random_place();
             // One resource changes once at a time.
             let taken = next.iter().any(|(other, _)| *other == place);
             if taken || self.away.contains(&place) {
                 continue;
             }
-            let deed = self.deed();
-            if deed == Deed::Remove {
+            let action = self.next_action();
+            if action == Action::Remove {
                 self.removed += 1;
                 self.away.push(place);
             }
-            next.push((place, deed));
+            next.push((place, action));
         }
         self.made += next.len();
         next
     }
 
-    /// Evenly spread; a removed resource must have room to be put again.
-    fn deed(&self) -> Deed {
+    /// Returns whether the next change is a removal. Removals are spread
+    /// evenly, and leave room to put the resource again.
+    fn next_action(&self) -> Action {
         let due = self.removals * (self.made + 1) as f64;
         match self.removed as f64 + 0.5 < due && self.away.len() < self.left {
-            true => Deed::Remove,
-            false => Deed::Change,
+            true => Action::Remove,
+            false => Action::Change,
         }
     }
 
-    fn any(&mut self) -> Place {
+    /// Returns a random variant of a random resource.
+    fn random_place(&mut self) -> Place {
         Place {
             kind: self.kind,
             index: self.random.usize(0..self.resources),
@@ -119,10 +124,10 @@ mod tests {
             while plan.left() > 0 {
                 let next = plan.next(batch);
                 made += next.len();
-                for (place, deed) in next {
+                for (place, action) in next {
                     // A removed resource is not removed again.
                     let was_away = away.remove(&place);
-                    if deed == Deed::Remove {
+                    if action == Action::Remove {
                         assert!(!was_away);
                         away.insert(place);
                         removed += 1;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::phase::Begun;
-use super::plan::{Deed, Plan};
+use super::phase::PhaseStart;
+use super::plan::{Action, Plan};
 use super::target::Target;
 use crate::client::{self, Complete, Ended, Orders, Pool, Shared, Spec, Zipf};
 use crate::contents::{Kind, Place};
@@ -43,6 +43,7 @@ pub(super) struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
+    /// Makes a stage on which nothing has happened yet.
     pub(super) fn new(options: &'a Options, shared: Arc<Shared>, specs: Vec<Spec>) -> Self {
         let counts = |spec: &&Spec| spec.complete != Complete::Never;
         Self {
@@ -63,25 +64,26 @@ impl<'a> Stage<'a> {
 
     /// Gives the server its contents.
     pub(super) async fn load(&mut self, target: &mut Target) -> Result<()> {
-        let begun = Begun::new("load", &self.shared, target).await;
+        let begun = PhaseStart::new("load", &self.shared, target).await;
         let truth = &self.shared.truth;
         let kinds = self.options.types.iter();
         let all: Vec<Place> = kinds.flat_map(|kind| truth.places(*kind)).collect();
         let mut done = 0;
         for some in all.chunks(target.batch()) {
-            let puts: Vec<Put> = some.iter().map(|place| self.make(*place, 1)).collect();
+            let puts: Vec<Put> = some.iter().map(|place| self.make_put(*place, 1)).collect();
             target.put(&puts).await?;
             for place in some {
-                self.shared.truth.begin(*place);
+                self.shared.truth.note_loaded(*place);
             }
             done += some.len() as u64;
             self.progress.tell("load", done, all.len() as u64);
         }
-        self.end(begun, target).await;
+        self.end_phase(begun, target).await;
         Ok(())
     }
 
-    fn make(&self, place: Place, revision: u32) -> Put {
+    /// Makes a revision of a resource, to be put.
+    fn make_put(&self, place: Place, revision: u32) -> Put {
         Put::new(&self.shared.truth.recipe, place, revision)
     }
 
@@ -89,7 +91,7 @@ impl<'a> Stage<'a> {
     /// The first is connected alone: what a server makes for it and keeps for
     /// the others costs nothing for each of them.
     pub(super) async fn connect(&mut self, target: &mut Target) -> Result<()> {
-        let begun = Begun::new("connect", &self.shared, target).await;
+        let begun = PhaseStart::new("connect", &self.shared, target).await;
         self.memory = begun.memory();
         let pool = Pool::new(self.options, &target.address)?;
         pool.try_tls().await?;
@@ -97,17 +99,17 @@ impl<'a> Stage<'a> {
         let mut specs = std::mem::take(&mut self.specs).into_iter();
         if self.counted > 1 {
             self.spawn(specs.by_ref().take(1), 0.0);
-            self.configured(1).await?;
+            self.wait_configured(1).await?;
             self.note_first(target).await;
         }
         self.spawn(specs, self.options.ramp);
-        self.configured(self.counted as u64).await?;
+        self.wait_configured(self.counted as u64).await?;
         let phase = begun.end(&self.shared, target).await;
-        self.keep(phase);
+        self.record_phase(phase);
         Ok(())
     }
 
-    /// Starts clients, spread over so many seconds.
+    /// Starts clients, spread evenly over `ramp` seconds.
     fn spawn(&mut self, specs: impl ExactSizeIterator<Item = Spec>, ramp: f64) {
         let Some(pool) = self.pool.clone() else {
             return;
@@ -123,13 +125,15 @@ impl<'a> Stage<'a> {
         }
     }
 
-    async fn configured(&mut self, all: u64) -> Result<()> {
+    /// Waits until so many clients have their first configuration.
+    async fn wait_configured(&mut self, all: u64) -> Result<()> {
         let shared = Arc::clone(&self.shared);
-        let configured = || shared.are_configured() as u64;
+        let configured = || shared.configured_count() as u64;
         self.wait("connect", all, configured).await
     }
 
-    /// Takes note of what the server's memory is with one stream.
+    /// Notes the server's memory with one stream, and how much of it that
+    /// stream took.
     async fn note_first(&mut self, target: &Target) {
         // Its ACK is taken, too.
         sleep(LOOK).await;
@@ -145,14 +149,14 @@ impl<'a> Stage<'a> {
         if self.options.changes == 0 {
             return Ok(());
         }
-        let begun = Begun::new("changes", &self.shared, target).await;
-        let mut plan = Plan::new(self.options, self.changing());
+        let begun = PhaseStart::new("changes", &self.shared, target).await;
+        let mut plan = Plan::new(self.options, self.changing_kind());
         let all = self.options.changes;
         let mut next = Instant::now();
         while plan.left() > 0 {
             let before = plan.left();
-            let deeds = plan.next(self.options.batch.max(1));
-            self.make_changes(target, &deeds).await?;
+            let actions = plan.next(self.options.batch.max(1));
+            self.make_changes(target, &actions).await?;
             let made = all - plan.left();
             self.progress.tell("changes", made as u64, all as u64);
             if self.options.rate > 0.0 {
@@ -165,28 +169,29 @@ impl<'a> Stage<'a> {
         }
         self.settle_all().await?;
         let phase = begun.end(&self.shared, target).await;
-        self.keep(phase);
+        self.record_phase(phase);
         Ok(())
     }
 
-    /// The type of what changes.
-    fn changing(&self) -> Kind {
+    /// Returns the type of the resources that change.
+    fn changing_kind(&self) -> Kind {
         self.options.change.unwrap_or(self.options.types[0])
     }
 
-    /// Makes changes together; how many bytes they have at all who get them.
-    async fn make_changes(&self, target: &mut Target, deeds: &[(Place, Deed)]) -> Result<u64> {
+    /// Makes changes together. Returns how many bytes the changed resources
+    /// have at all clients that get them.
+    async fn make_changes(&self, target: &mut Target, actions: &[(Place, Action)]) -> Result<u64> {
         let (mut puts, mut gone) = (Vec::new(), Vec::new());
         let mut bytes = 0;
         let truth = &self.shared.truth;
-        for (place, deed) in deeds {
-            let (revision, list) = match deed {
-                Deed::Change => (truth.change(*place), &mut puts),
-                Deed::Remove => (truth.remove(*place), &mut gone),
+        for (place, action) in actions {
+            let (revision, list) = match action {
+                Action::Change => (truth.begin_change(*place), &mut puts),
+                Action::Remove => (truth.begin_removal(*place), &mut gone),
             };
             if let Some(revision) = revision {
-                let put = self.make(*place, revision);
-                if *deed == Deed::Change {
+                let put = self.make_put(*place, revision);
+                if *action == Action::Change {
                     bytes += put.body.len() as u64 * u64::from(truth.holders(*place));
                 }
                 list.push(put);
@@ -201,37 +206,37 @@ impl<'a> Stage<'a> {
         Ok(bytes)
     }
 
-    /// All clients lose their connections and reconnect; a part of the contents
-    /// changes meanwhile.
+    /// Has all clients lose their connections and connect again, while a part
+    /// of the contents changes, and measures that as a phase.
     pub(super) async fn storm(&mut self, target: &mut Target) -> Result<()> {
         self.shared.orders.send_modify(|orders| orders.away = true);
         let shared = Arc::clone(&self.shared);
         let gone = (self.clients.len()) as u64;
-        let away = || gone.saturating_sub(shared.are_connected() as u64);
+        let away = || gone.saturating_sub(shared.connected_count() as u64);
         self.wait("leave", gone, away).await?;
         // The server notices, too.
         sleep(Duration::from_millis(500)).await;
-        let kind = self.changing();
+        let kind = self.changing_kind();
         let truth = &self.shared.truth;
         let changed = super::changed_meanwhile(self.options);
         let places = truth.places(kind).take(changed);
-        let deeds: Vec<_> = places.map(|place| (place, Deed::Change)).collect();
-        let bytes = self.make_changes(target, &deeds).await?;
+        let actions: Vec<_> = places.map(|place| (place, Action::Change)).collect();
+        let bytes = self.make_changes(target, &actions).await?;
         self.shared.converged.take();
         self.shared.converged_picky.take();
 
-        let begun = Begun::new("reconnect storm", &self.shared, target).await;
+        let begun = PhaseStart::new("reconnect storm", &self.shared, target).await;
         self.shared.orders.send_modify(|orders| orders.away = false);
         let all = self.clients.len() as u64;
         let shared = Arc::clone(&self.shared);
-        self.wait("return", all, || shared.are_connected() as u64)
+        self.wait("return", all, || shared.connected_count() as u64)
             .await?;
         // A client that sees its variant of this one has been sent all that
         // came before.
         let last = |place: &Place| place.index + 1 == self.options.resources;
         let places = self.shared.truth.places(kind).filter(last);
-        let deeds: Vec<_> = places.map(|place| (place, Deed::Change)).collect();
-        self.make_changes(target, &deeds).await?;
+        let actions: Vec<_> = places.map(|place| (place, Action::Change)).collect();
+        self.make_changes(target, &actions).await?;
         self.settle_all().await?;
         let mut phase = begun.end(&self.shared, target).await;
         // For most of the time from a change to its arrival no client was
@@ -239,7 +244,7 @@ impl<'a> Stage<'a> {
         phase.convergence = None;
         phase.convergence_of_nackers = None;
         phase.changed_bytes = Some(bytes);
-        self.keep(phase);
+        self.record_phase(phase);
         Ok(())
     }
 
@@ -248,20 +253,23 @@ impl<'a> Stage<'a> {
         if self.options.duration <= 0.0 {
             return;
         }
-        let begun = Begun::new("idle", &self.shared, target).await;
+        let begun = PhaseStart::new("idle", &self.shared, target).await;
         sleep(Duration::from_secs_f64(self.options.duration)).await;
-        self.end(begun, target).await;
+        self.end_phase(begun, target).await;
     }
 
-    async fn end(&mut self, begun: Begun, target: &mut Target) {
+    /// Ends a phase and adds it to the report.
+    async fn end_phase(&mut self, begun: PhaseStart, target: &mut Target) {
         let phase = begun.end(&self.shared, target).await;
-        self.keep(phase);
+        self.record_phase(phase);
     }
 
-    fn keep(&mut self, mut phase: Phase) {
+    /// Adds a phase to the report, with the memory of each stream, and takes
+    /// the line of progress away.
+    fn record_phase(&mut self, mut phase: Phase) {
         // The first is in the memory that is compared with, unless it is alone.
         let first = usize::from(self.first.is_some());
-        let streams = self.shared.are_connected().saturating_sub(first);
+        let streams = self.shared.connected_count().saturating_sub(first);
         if let (Some(server), Some(before)) = (phase.server, self.memory)
             && streams > 0
         {
@@ -277,7 +285,7 @@ impl<'a> Stage<'a> {
         let shared = Arc::clone(&self.shared);
         loop {
             let arrived = shared.truth.arrived.notified();
-            if shared.truth.waiting(revision) == 0 {
+            if shared.truth.waiting_clients(revision) == 0 {
                 return Ok(());
             }
             if timeout(LOOK, arrived).await.is_err() {
@@ -285,20 +293,22 @@ impl<'a> Stage<'a> {
             }
         }
         // It takes long enough to watch for progress.
-        let all = shared.truth.waiting(revision);
-        let done = || all.saturating_sub(shared.truth.waiting(revision));
+        let all = shared.truth.waiting_clients(revision);
+        let done = || all.saturating_sub(shared.truth.waiting_clients(revision));
         self.wait("changes", all, done).await
     }
 
+    /// Waits until all changes so far have arrived at all who should see them.
     async fn settle_all(&mut self) -> Result<()> {
-        for revision in self.settled + 1..=self.shared.truth.last() {
+        for revision in self.settled + 1..=self.shared.truth.last_revision() {
             self.settle(revision).await?;
             self.settled = revision;
         }
         Ok(())
     }
 
-    /// Waits until all are done; an error if none has been for long.
+    /// Waits until `done` returns `all` or more. An error if it has not grown
+    /// for as long as the flags allow.
     async fn wait(&mut self, phase: &'static str, all: u64, done: impl Fn() -> u64) -> Result<()> {
         let patience = Duration::from_secs(self.options.patience);
         let (mut best, mut since) = (0, Instant::now());
@@ -329,7 +339,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Ends all clients and says what was found.
+    /// Ends all clients, and returns the report.
     pub(super) async fn finish(mut self, target: &Target) -> Report {
         let stop = Orders {
             stop: true,
@@ -352,7 +362,7 @@ impl<'a> Stage<'a> {
             index: 0,
             variant: 0,
         };
-        let size = self.make(first, 1).body.len();
+        let size = self.make_put(first, 1).body.len();
         Report {
             scenario: Scenario::of(self.options, target.name.clone(), size),
             warnings: super::warnings(self.options, &self.phases, &self.shared, self.load),

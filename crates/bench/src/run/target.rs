@@ -26,7 +26,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Everything but the server itself.
+    /// Prepares everything but the server itself.
     pub(crate) async fn prepare(options: &Options) -> Result<Self> {
         let own = match (&options.address, &options.start, options.floor) {
             (_, _, true) => Some(Child::Floor),
@@ -66,16 +66,17 @@ impl Target {
         })
     }
 
-    /// Whether contents are there before the server is.
+    /// Returns whether contents are put before the server starts.
     pub(crate) fn loads_before_start(&self) -> bool {
         self.own.is_none() && self.driver.as_ref().is_some_and(|d| d.needs_no_server())
     }
 
-    /// Starts the server, if it is to be started.
+    /// Starts the server, if it is one that the tool starts. Contents go to it
+    /// from now on.
     pub(crate) async fn start(&mut self, options: &Options) -> Result<()> {
         let started = match (self.own, &options.start) {
-            (Some(own), _) => Started::own(options, own).await?,
-            (None, Some(command)) => Started::command(options, command).await?,
+            (Some(own), _) => Started::start_own(options, own).await?,
+            (None, Some(command)) => Started::start_command(options, command).await?,
             (None, None) => return Ok(()),
         };
         self.address.clone_from(&started.address);
@@ -90,18 +91,19 @@ impl Target {
         Ok(())
     }
 
-    /// Whether contents can be put.
+    /// Returns whether contents can be put, now or when the server is started.
     pub(crate) fn is_driven(&self) -> bool {
         self.driver.is_some() || self.own.is_some() || self.takes
     }
 
-    /// How long the server took until it accepted connections, if it was
-    /// started.
+    /// Returns how many seconds the server took until it accepted connections;
+    /// `None` if the tool did not start it.
     pub(crate) fn started_in(&self) -> Option<f64> {
         let started = self.started.as_ref()?;
         Some(started.took.as_secs_f64())
     }
 
+    /// Puts resources, if there is a driver.
     pub(crate) async fn put(&mut self, resources: &[Put]) -> Result<()> {
         match &mut self.driver {
             Some(driver) => driver.put(resources).await,
@@ -109,6 +111,7 @@ impl Target {
         }
     }
 
+    /// Removes resources, if there is a driver.
     pub(crate) async fn remove(&mut self, resources: &[Put]) -> Result<()> {
         match &mut self.driver {
             Some(driver) => driver.remove(resources).await,
@@ -116,23 +119,25 @@ impl Target {
         }
     }
 
-    /// How many are best put at once.
+    /// Returns how many resources are best put at once.
     pub(crate) fn batch(&self) -> usize {
         self.driver.as_ref().map_or(1, |driver| driver.batch())
     }
 
-    /// What the server has used, if its process is known.
+    /// Returns what the server has used so far; `None` if its process is not
+    /// known.
     pub(crate) fn usage(&self) -> Option<Usage> {
         self.process.and_then(Process::usage)
     }
 
-    /// What the server did so far, if it tells.
+    /// Returns what the server did so far; `None` if it does not tell.
     pub(crate) async fn work(&mut self) -> Option<Work> {
         let http = self.work.as_mut()?;
         let asked = http.send(Method::GET, "/work", "application/json", Bytes::new());
         serde_json::from_slice(&asked.await.ok()?).ok()
     }
 
+    /// Starts the peak of the server's memory anew, if its process is known.
     pub(crate) fn reset_peak(&self) {
         if let Some(process) = self.process {
             process.reset_peak();

@@ -19,9 +19,10 @@ const LOADED: f64 = 0.25;
 const LOOKS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// How many programs want to run, before the measurement adds its own; none
-/// where the system does not tell. It is looked at for a moment: the system's
-/// own average of a minute would count a measurement that has just ended.
+/// Returns how many programs want to run, before the measurement adds its own;
+/// `None` where the system does not tell. Looks at the system for a moment,
+/// because its own average of a minute would count a measurement that has just
+/// ended.
 pub(super) fn load() -> Option<f64> {
     let mut sum = 0;
     for _ in 0..LOOKS {
@@ -31,13 +32,14 @@ pub(super) fn load() -> Option<f64> {
     Some(f64::from(sum) / f64::from(LOOKS))
 }
 
-/// Those that run beside the one that asks.
+/// Reads how many programs run beside this one, from `/proc/loadavg`.
 fn running(loadavg: &str) -> Option<u32> {
     let (running, _) = loadavg.split_whitespace().nth(3)?.split_once('/')?;
     Some(running.parse::<u32>().ok()?.saturating_sub(1))
 }
 
-/// Cores of the machine, not only those that this process may use.
+/// Returns the number of cores of the machine, not only those that this process
+/// may use.
 fn cores() -> usize {
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
     let is_core = |line: &&str| {
@@ -50,7 +52,8 @@ fn cores() -> usize {
     }
 }
 
-/// What to say of a machine that was busy before anything was measured.
+/// Returns the warning about a machine that was busy before anything was
+/// measured; `None` if it was not.
 pub(super) fn of_load(load: f64, cores: usize) -> Option<String> {
     (load > LOADED * cores as f64).then(|| {
         format!(
@@ -60,7 +63,8 @@ pub(super) fn of_load(load: f64, cores: usize) -> Option<String> {
     })
 }
 
-/// See the module's documentation.
+/// Returns the warnings about a measurement: a busy machine, a busy tool, and
+/// streams that failed. `load` is what [`load()`] returned before it.
 pub(super) fn warnings(
     options: &Options,
     phases: &[Phase],

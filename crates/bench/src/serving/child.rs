@@ -28,8 +28,8 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// One of this program's own.
-    pub(crate) async fn own(options: &Options, which: options::Child) -> Result<Self> {
+    /// Starts one of this program's own servers, which says where it is.
+    pub(crate) async fn start_own(options: &Options, which: options::Child) -> Result<Self> {
         let start = |error: std::io::Error| Error::Start(error.to_string());
         let program = std::env::current_exe().map_err(start)?;
         let name = match which {
@@ -55,12 +55,13 @@ impl Started {
         }
     }
 
-    /// One that a command starts; waits until it accepts connections.
-    pub(crate) async fn command(options: &Options, text: &str) -> Result<Self> {
+    /// Starts a server by a command of the user's, and waits until it accepts
+    /// connections.
+    pub(crate) async fn start_command(options: &Options, text: &str) -> Result<Self> {
         let start = |error: std::io::Error| Error::Start(format!("`{text}`: {error}"));
-        let address = free().await.map_err(start)?;
+        let address = free_address().await.map_err(start)?;
         let control = match text.contains("{control}") {
-            true => Some(free().await.map_err(start)?),
+            true => Some(free_address().await.map_err(start)?),
             false => None,
         };
         let text = text.replace("{address}", &address);
@@ -90,20 +91,23 @@ impl Started {
         })
     }
 
+    /// Returns the process of the server, unless it has ended.
     pub(crate) fn process(&self) -> Option<Process> {
         self.child.id().map(Process::new)
     }
 }
 
+/// Returns whether an address accepts connections.
 async fn accepts(address: &str) -> bool {
     TcpStream::connect(address).await.is_ok()
 }
 
+/// Starts a program that ends when the result is dropped.
 fn spawn(command: &mut Command) -> std::io::Result<Child> {
     command.stdin(Stdio::piped()).kill_on_drop(true).spawn()
 }
 
-/// A program, on the cores that were asked for.
+/// Returns a program as a command, on the cores that the flags ask for.
 fn pinned(options: &Options, program: &std::ffi::OsStr) -> Command {
     let Some(cores) = &options.server_cores else {
         return Command::new(program);
@@ -113,14 +117,14 @@ fn pinned(options: &Options, program: &std::ffi::OsStr) -> Command {
     command
 }
 
-/// An address that nobody listens on.
-async fn free() -> std::io::Result<String> {
+/// Returns an address that nobody listens on at the moment.
+async fn free_address() -> std::io::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     Ok(listener.local_addr()?.to_string())
 }
 
-/// Says where this server is. Ends the process when the one that started it is
-/// gone, which its standard input tells.
+/// Prints where this server is, for the process that started it. Ends this
+/// process when that one is gone, which standard input tells.
 pub(super) fn announce(xds: &TcpListener, control: &TcpListener) -> Result<()> {
     let mut out = std::io::stdout();
     writeln!(

@@ -23,23 +23,23 @@ use crate::measure::Work;
 
 /// A server that is controlled.
 pub(super) trait Controlled: Clone + Send + Sync + 'static {
-    /// Takes resources of one type; says what is wrong with them.
+    /// Puts resources of one type. The error says what is wrong with them.
     fn put(&self, put: DiscoveryResponse) -> Result<(), String>;
 
-    /// Removes resources of one type; says why not.
+    /// Removes resources of one type. The error says why not.
     fn remove(&self, gone: DeltaDiscoveryResponse) -> Result<(), String>;
 
-    /// What it did so far, if it counts that.
+    /// Returns what the server did so far; `None` if it does not count that.
     fn work(&self) -> Option<Work> {
         None
     }
 }
 
-/// Takes what is put until the process ends.
+/// Serves requests on a listener until the process ends.
 pub(super) async fn serve(listener: TcpListener, server: impl Controlled) {
     while let Ok((socket, _)) = listener.accept().await {
         let server = server.clone();
-        let service = service_fn(move |request| answer(request, server.clone()));
+        let service = service_fn(move |request| serve_request(request, server.clone()));
         tokio::spawn(async move {
             let _ = socket.set_nodelay(true);
             // Whoever put something knows how that ended.
@@ -50,14 +50,15 @@ pub(super) async fn serve(listener: TcpListener, server: impl Controlled) {
     }
 }
 
-async fn answer(
+/// Serves a request; an error of the server is a bad request.
+async fn serve_request(
     request: Request<Incoming>,
     server: impl Controlled,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let method = request.method().clone();
     let outcome = match request.into_body().collect().await {
         Err(error) => Err(error.to_string()),
-        Ok(body) => done(&method, body.to_bytes(), &server),
+        Ok(body) => handle(&method, body.to_bytes(), &server),
     };
     let (status, text) = match outcome {
         Ok(text) => (StatusCode::OK, text),
@@ -68,7 +69,8 @@ async fn answer(
     Ok(response)
 }
 
-fn done(method: &Method, body: Bytes, server: &impl Controlled) -> Result<String, String> {
+/// Does what a request asks for, and returns the body of the response.
+fn handle(method: &Method, body: Bytes, server: &impl Controlled) -> Result<String, String> {
     fn read<M: Inbound>(body: Bytes) -> Result<M, String> {
         let read = M::decode_checked(body, &Limits::DEFAULT);
         read.map(|read| read.message).map_err(|e| e.to_string())

@@ -33,6 +33,7 @@ const SOTW: usize = 0;
 
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
+/// Serves the floor until the process ends.
 pub(super) async fn serve(xds: TcpListener, control: TcpListener) {
     let floor = Arc::new(Floor::default());
     tokio::spawn(control::serve(control, Arc::clone(&floor)));
@@ -55,7 +56,7 @@ struct State {
     /// What changed last, and what was removed.
     changed: Vec<String>,
     removed: Vec<String>,
-    /// Framed messages of both variants: the last change, and everything.
+    /// Framed messages of both protocols: the last change, and everything.
     /// Written for the first stream that needs one.
     change: [Option<Bytes>; 2],
     /// One that is outdated stays until it is written anew, so that what a
@@ -91,7 +92,7 @@ impl Controlled for Arc<Floor> {
             state.meanwhile.insert(name.clone());
             state.changed.push(name);
         }
-        state.tell();
+        state.wake_streams();
         Ok(())
     }
 
@@ -102,14 +103,15 @@ impl Controlled for Arc<Floor> {
             state.contents.remove(name);
         }
         state.removed = gone.removed_resources;
-        state.tell();
+        state.wake_streams();
         Ok(())
     }
 }
 
 impl State {
-    /// Wakes all streams for what changed.
-    fn tell(&mut self) {
+    /// Outdates the messages that were written, and wakes all streams for what
+    /// changed.
+    fn wake_streams(&mut self) {
         self.outdated = [true, true];
         self.change = [None, None];
         self.resumed = None;
@@ -119,43 +121,44 @@ impl State {
         }
     }
 
-    /// Everything, in one variant.
-    fn whole(&mut self, variant: usize) -> Bytes {
-        let outdated = std::mem::take(&mut self.outdated[variant]);
-        if let Some(written) = self.whole[variant].as_ref().filter(|_| !outdated) {
+    /// Returns a message of all contents, for the streams of one protocol. It
+    /// is written if it is outdated.
+    fn whole_message(&mut self, protocol: usize) -> Bytes {
+        let outdated = std::mem::take(&mut self.outdated[protocol]);
+        if let Some(written) = self.whole[protocol].as_ref().filter(|_| !outdated) {
             return written.clone();
         }
         let all = self
             .contents
             .iter()
             .map(|(name, body)| (name.as_str(), body));
-        let written = match variant {
+        let written = match protocol {
             SOTW => self.sotw(all),
             _ => self.delta(all, &[]),
         };
-        self.whole[variant] = Some(written.clone());
+        self.whole[protocol] = Some(written.clone());
         written
     }
 
-    /// The last change, in one variant.
-    fn change(&mut self, variant: usize) -> Bytes {
-        if variant == SOTW {
+    /// Returns a message of the last change, for the streams of one protocol.
+    fn change_message(&mut self, protocol: usize) -> Bytes {
+        if protocol == SOTW {
             // State of the world has no smaller message than the whole.
-            return self.whole(SOTW);
+            return self.whole_message(SOTW);
         }
-        if let Some(written) = &self.change[variant] {
+        if let Some(written) = &self.change[protocol] {
             return written.clone();
         }
         let body = |name: &String| self.contents.get_key_value(name);
         let changed = self.changed.iter().filter_map(body);
         let changed = changed.map(|(name, body)| (name.as_str(), body));
         let written = self.delta(changed, &self.removed);
-        self.change[variant] = Some(written.clone());
+        self.change[protocol] = Some(written.clone());
         written
     }
 
-    /// What changed since there was no stream.
-    fn resumed(&mut self) -> Bytes {
+    /// Returns a delta message of what changed since there was no stream.
+    fn resume_message(&mut self) -> Bytes {
         if let Some(written) = &self.resumed {
             return written.clone();
         }
@@ -167,10 +170,12 @@ impl State {
         written
     }
 
+    /// Returns the nonce of the next message, which is also its version.
     fn nonce(&self) -> String {
         self.changes.to_string()
     }
 
+    /// Returns a body with its type.
     fn any(&self, body: &Bytes) -> Any {
         Any {
             type_url: self.type_url.clone(),
@@ -178,8 +183,9 @@ impl State {
         }
     }
 
+    /// Writes these resources as a framed response of state of the world.
     fn sotw<'a>(&self, all: impl Iterator<Item = (&'a str, &'a Bytes)>) -> Bytes {
-        framed(&DiscoveryResponse {
+        frame_message(&DiscoveryResponse {
             version_info: self.nonce(),
             resources: all.map(|(_, body)| self.any(body)).collect(),
             type_url: self.type_url.clone(),
@@ -188,6 +194,7 @@ impl State {
         })
     }
 
+    /// Writes these resources and removals as a framed delta response.
     fn delta<'a>(
         &self,
         all: impl Iterator<Item = (&'a str, &'a Bytes)>,
@@ -199,7 +206,7 @@ impl State {
             name: name.to_owned(),
             ..Resource::default()
         };
-        framed(&DeltaDiscoveryResponse {
+        frame_message(&DeltaDiscoveryResponse {
             resources: all.map(resource).collect(),
             removed_resources: removed.to_vec(),
             type_url: self.type_url.clone(),
@@ -209,7 +216,8 @@ impl State {
     }
 }
 
-fn framed(message: &impl prost::Message) -> Bytes {
+/// Encodes a message behind gRPC's prefix.
+fn frame_message(message: &impl prost::Message) -> Bytes {
     let mut bytes = BytesMut::with_capacity(message.encoded_len() + 5);
     bytes.put_u8(0);
     bytes.put_u32(u32::try_from(message.encoded_len()).unwrap_or(u32::MAX));
@@ -230,11 +238,11 @@ impl tower_service::Service<Request<Incoming>> for Service {
     }
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
-        let variant = usize::from(request.uri().path().contains("/Delta"));
+        let protocol = usize::from(request.uri().path().contains("/Delta"));
         self.0.lock().streams += 1;
         let mut response = Response::new(Stream {
             floor: Arc::clone(&self.0),
-            variant,
+            protocol,
             requests: request.into_body(),
             first: First::default(),
             at: None,
@@ -247,7 +255,7 @@ impl tower_service::Service<Request<Incoming>> for Service {
 
 struct Stream {
     floor: Arc<Floor>,
-    variant: usize,
+    protocol: usize,
     requests: Incoming,
     first: First,
     /// The change that was written last; none before the first request.
@@ -268,13 +276,15 @@ struct First {
 const LONG: usize = 4096;
 
 impl First {
+    /// Adds a piece of the first request.
     fn add(&mut self, data: &[u8]) {
         let missing = data.len().min(5 - self.prefix.len());
         self.prefix.extend_from_slice(&data[..missing]);
         self.received += data.len();
     }
 
-    /// Its length, once all of it has arrived.
+    /// Returns the length of the message, without its prefix, once all of it
+    /// has arrived.
     fn complete(&self) -> Option<usize> {
         let [_, length @ ..] = *self.prefix.first_chunk::<5>()?;
         let length = u32::from_be_bytes(length) as usize;
@@ -283,8 +293,9 @@ impl First {
 }
 
 impl Stream {
-    /// Drops what was received; `None` if the stream has ended.
-    fn listen(&mut self, cx: &mut Context<'_>) -> Option<()> {
+    /// Receives requests, and drops them. Returns `None` if the stream has
+    /// ended.
+    fn poll_requests(&mut self, cx: &mut Context<'_>) -> Option<()> {
         while let Poll::Ready(frame) = Pin::new(&mut self.requests).poll_frame(cx) {
             let frame = frame?.ok()?;
             if let (None, Some(data)) = (self.at, frame.data_ref()) {
@@ -313,7 +324,7 @@ impl http_body::Body for Stream {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if self.listen(cx).is_none() {
+        if self.poll_requests(cx).is_none() {
             return Poll::Ready(None);
         }
         let floor = Arc::clone(&self.floor);
@@ -322,13 +333,13 @@ impl http_body::Body for Stream {
             None if let Some(length) = self.first.complete() => {
                 state.listening = true;
                 match length > LONG {
-                    true => state.resumed(),
-                    false => state.whole(self.variant),
+                    true => state.resume_message(),
+                    false => state.whole_message(self.protocol),
                 }
             }
             // One change at a time: a stream that missed some is behind for
             // good, which the check at the end shows.
-            Some(at) if at < state.changes => state.change(self.variant),
+            Some(at) if at < state.changes => state.change_message(self.protocol),
             _ => {
                 // It is the same task each time, so once for each change is enough.
                 if self.at.is_some() && self.asleep != Some(state.changes) {

@@ -17,6 +17,7 @@ use super::control::{self, Controlled};
 use crate::contents::{KEY, Kind};
 use crate::measure::Work;
 
+/// Serves the library's own server until the process ends.
 pub(super) async fn serve(xds: TcpListener, control: TcpListener) {
     let server = Server::builder().options(|options| options.params = rules());
     let server = server.build();
@@ -24,7 +25,8 @@ pub(super) async fn serve(xds: TcpListener, control: TcpListener) {
     server.serve(xds).await;
 }
 
-/// Clients may say in the metadata of their node of which category they are.
+/// Returns the rules by which clients may say their category in the metadata of
+/// their nodes.
 fn rules() -> ParamRules {
     let template = format!("{{metadata.{KEY}}}").parse();
     let set = template.map(|template| (KEY.to_owned(), template));
@@ -71,7 +73,7 @@ impl Controlled for Server {
     }
 }
 
-/// A resource, or one variant of it in its wrapper.
+/// Makes a resource of a message: the body itself, or a variant in its wrapper.
 fn resource(type_url: &TypeUrl, any: Any) -> Result<trunkline::Resource, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let accept = |body| wire::accept(type_url, body).map_err(|error| text(&error));
@@ -84,6 +86,7 @@ fn resource(type_url: &TypeUrl, any: Any) -> Result<trunkline::Resource, String>
     Ok(resource)
 }
 
+/// Reads the constraints in the name of a variant; `None` if there are none.
 fn constraints(name: Option<&ResourceName>) -> Result<Option<Constraints>, String> {
     let said = name.and_then(|name| name.dynamic_parameter_constraints.as_ref());
     let Some(said) = said else { return Ok(None) };
@@ -92,6 +95,7 @@ fn constraints(name: Option<&ResourceName>) -> Result<Option<Constraints>, Strin
     Ok(Some(read))
 }
 
+/// Returns what the engine did so far.
 fn work(db: &Database) -> Work {
     let done = db.work();
     let kinds = Kind::ALL.into_iter();

@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use crate::error::Result;
 use crate::options::Child;
 
-/// Is a server that another process of this program started, until that one
+/// Runs a server that another process of this program started, until that one
 /// ends it.
 pub(crate) async fn serve(child: Child) -> Result<()> {
     let (xds, control) = (listen().await?, listen().await?);
@@ -31,6 +31,7 @@ pub(crate) async fn serve(child: Child) -> Result<()> {
     Ok(())
 }
 
+/// Listens on a free port of this machine.
 async fn listen() -> std::io::Result<TcpListener> {
     trunkline::listen::bind(("127.0.0.1", 0)).await
 }

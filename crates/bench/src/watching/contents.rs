@@ -19,12 +19,12 @@ use crate::error::{Error, Result};
 /// What every name begins with.
 pub(super) const PREFIX: &str = "bench";
 
-/// The name of a cluster and of its endpoints.
+/// Returns the name of a cluster and of its endpoints.
 pub(super) fn name(prefix: &str, index: usize) -> String {
     format!("{prefix}-{index:06}")
 }
 
-/// A cluster; revisions differ in its timeout.
+/// Returns the change that puts a cluster; revisions differ in its timeout.
 pub(super) fn cluster(index: usize, revision: u32) -> Result<Change> {
     let cluster = Cluster {
         name: name(PREFIX, index),
@@ -45,12 +45,13 @@ pub(super) fn cluster(index: usize, revision: u32) -> Result<Change> {
     upsert(kind::CDS, cluster.encode_to_vec())
 }
 
-/// The first port of a cluster's endpoints in a revision.
+/// Returns the first port of a cluster's endpoints in a revision.
 pub(super) fn port(revision: u32) -> u32 {
     1024 + revision % 60_000
 }
 
-/// The endpoints of a cluster; revisions differ in ports.
+/// Returns the change that puts the endpoints of a cluster; revisions differ in
+/// ports.
 pub(super) fn endpoints(index: usize, count: u32, revision: u32) -> Result<Change> {
     let [_, a, b, c] = u32::try_from(index).unwrap_or(0).to_be_bytes();
     let address = |n: u32| endpoint(format!("10.{a}.{b}.{c}"), port(revision + n));
@@ -71,6 +72,7 @@ pub(super) fn endpoints(index: usize, count: u32, revision: u32) -> Result<Chang
     upsert(kind::EDS, assignment.encode_to_vec())
 }
 
+/// Returns the change that puts an encoded resource.
 pub(super) fn upsert(type_url: &str, body: Vec<u8>) -> Result<Change> {
     let type_url = type_url.into();
     let resource = accept(&type_url, body.into());
@@ -78,6 +80,7 @@ pub(super) fn upsert(type_url: &str, body: Vec<u8>) -> Result<Change> {
     Ok(Change::Upsert(type_url, resource.into()))
 }
 
+/// Returns the source of a type that comes by the same stream.
 pub(super) fn ads() -> ConfigSource {
     ConfigSource {
         resource_api_version: ApiVersion::V3.into(),
@@ -88,6 +91,7 @@ pub(super) fn ads() -> ConfigSource {
     }
 }
 
+/// Makes an endpoint of a cluster.
 fn endpoint(address: String, port: u32) -> LbEndpoint {
     let socket = SocketAddress {
         address,

@@ -16,8 +16,8 @@ use trunkline_proto::envoy::google::protobuf::Any;
 use super::contents::{PREFIX, ads, name, upsert};
 use crate::error::Result;
 
-/// A listener whose routes come by RDS. It has the name of the prefix, as they
-/// have.
+/// Returns the change that puts a listener whose routes come by RDS. Both have
+/// the prefix as their name.
 pub(super) fn listener() -> Result<Change> {
     let router = HttpFilter {
         // Armeria finds filters by their canonical names.
@@ -47,8 +47,8 @@ pub(super) fn listener() -> Result<Change> {
     upsert(kind::LDS, listener.encode_to_vec())
 }
 
-/// So many routes to so many clusters in turn: route `n` goes to cluster
-/// `n % clusters`.
+/// Returns the change that puts `count` routes to so many clusters in turn:
+/// route `n` goes to cluster `n % clusters`.
 pub(super) fn routes(count: usize, clusters: usize) -> Result<Change> {
     let route = |index: usize| Route {
         r#match: Some(RouteMatch {
@@ -79,6 +79,7 @@ pub(super) fn routes(count: usize, clusters: usize) -> Result<Change> {
     upsert(kind::RDS, config.encode_to_vec())
 }
 
+/// Returns an encoded message with its type.
 fn any<M: Message + Name>(message: &M) -> Any {
     Any {
         type_url: M::type_url(),

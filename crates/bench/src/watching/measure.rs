@@ -23,7 +23,8 @@ pub struct ClientReport {
     pub warnings: Vec<String>,
 }
 
-/// Measures a client.
+/// Starts a server and a client, and measures what the client does of the
+/// contents and of their updates.
 ///
 /// # Errors
 /// If the client does not start, ends, or says nothing for too long.
@@ -43,9 +44,9 @@ pub async fn measure(options: &MeasureOptions) -> Result<ClientReport> {
     let mut phases = Vec::new();
     let mut client = Subject::start(options, &command)?;
     client.expect("held", "first").await?;
-    phases.push(client.phase("first", delivered(options)).await?);
+    phases.push(client.end_phase("first", delivered(options)).await?);
 
-    client.begin()?;
+    client.begin_phase()?;
     for (index, revision) in changes(options, options.updates) {
         if options.routes > 0 {
             let wish = format!("{} {}\n", name(PREFIX, index), port(revision));
@@ -56,17 +57,17 @@ pub async fn measure(options: &MeasureOptions) -> Result<ClientReport> {
         apply(&server, vec![change])?;
         client.expect("+", "updates").await?;
     }
-    phases.push(client.phase("updates", options.updates).await?);
+    phases.push(client.end_phase("updates", options.updates).await?);
 
     // What a tree shows of a cluster's update differs between clients.
     if options.routes == 0 {
-        client.begin()?;
+        client.begin_phase()?;
         for (index, revision) in changes(options, options.whole_updates) {
             client.mark();
             apply(&server, vec![cluster(index, revision)?])?;
             client.expect("+", "whole updates").await?;
         }
-        let whole = client.phase("whole updates", options.whole_updates);
+        let whole = client.end_phase("whole updates", options.whole_updates);
         phases.push(whole.await?);
     }
     serving.abort();
@@ -77,6 +78,7 @@ pub async fn measure(options: &MeasureOptions) -> Result<ClientReport> {
     })
 }
 
+/// Returns the changes that put all contents.
 fn contents(options: &MeasureOptions) -> Result<Vec<Change>> {
     let mut all = Vec::new();
     for index in 0..options.resources {
@@ -88,14 +90,14 @@ fn contents(options: &MeasureOptions) -> Result<Vec<Change>> {
     Ok(all)
 }
 
-/// The resources that the client is sent at first.
+/// Returns the number of resources that the client is sent at first.
 fn delivered(options: &MeasureOptions) -> usize {
     let above = if options.routes > 0 { 2 } else { 0 };
     2 * options.resources + above
 }
 
-/// So many changes, each of another name, in an order that no table has: the
-/// place of the name and its revision.
+/// Returns `count` changes, of one name each, in an order that no table has:
+/// the index of the name, and its revision.
 fn changes(options: &MeasureOptions, count: usize) -> impl Iterator<Item = (usize, u32)> {
     let resources = options.resources.max(1);
     (0..count).map(move |done| {
@@ -104,13 +106,15 @@ fn changes(options: &MeasureOptions, count: usize) -> impl Iterator<Item = (usiz
     })
 }
 
+/// Applies changes to the server.
 fn apply(server: &Server, changes: Vec<Change>) -> Result<()> {
     let applied = server.apply(changes);
     applied.map_err(|error| Error::Driver(error.to_string()))?;
     Ok(())
 }
 
-/// The client as a command: another's, or this program.
+/// Returns the command that starts the client: that of the flags, or this
+/// program.
 fn command(options: &MeasureOptions, address: &str) -> Result<String> {
     let text = match &options.client {
         Some(text) => text.clone(),

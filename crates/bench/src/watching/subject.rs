@@ -48,6 +48,7 @@ pub(super) struct Subject {
 }
 
 impl Subject {
+    /// Starts a client, whose first phase begins.
     pub(super) fn start(options: &MeasureOptions, command: &str) -> Result<Self> {
         let start = |error: String| Error::Start(format!("`{command}`: {error}"));
         let pinned = match &options.client_cores {
@@ -80,7 +81,7 @@ impl Subject {
         })
     }
 
-    /// Writes a line to its input.
+    /// Writes a line to the client's input. The line ends with its newline.
     pub(super) async fn tell(&mut self, line: &str) -> Result<()> {
         self.input.write_all(line.as_bytes()).await?;
         Ok(self.input.flush().await?)
@@ -91,7 +92,8 @@ impl Subject {
         self.marked = Instant::now();
     }
 
-    /// Waits for the next line, which is to be this one.
+    /// Waits for the next line of the client, which has to be this one, and
+    /// notes the time since the last [`Self::mark`].
     pub(super) async fn expect(&mut self, line: &str, phase: &str) -> Result<()> {
         let failed = |why: String| Error::Driver(format!("{phase}: the client {why}"));
         let next = timeout(self.patience, self.lines.next_line()).await;
@@ -108,20 +110,22 @@ impl Subject {
         }
     }
 
+    /// Returns what the client has used so far.
     fn usage(&self) -> Result<Usage> {
         let gone = || Error::Driver("the system does not tell what the client uses".to_owned());
         self.process.usage().ok_or_else(gone)
     }
 
     /// Begins a phase.
-    pub(super) fn begin(&mut self) -> Result<()> {
+    pub(super) fn begin_phase(&mut self) -> Result<()> {
         self.before = self.usage()?;
         self.begun = Instant::now();
         Ok(())
     }
 
-    /// Ends a phase. What the client does at rest is part of it.
-    pub(super) async fn phase(
+    /// Ends a phase, in which so many resources were delivered. What the client
+    /// does at rest is part of it.
+    pub(super) async fn end_phase(
         &mut self,
         name: &'static str,
         delivered: usize,

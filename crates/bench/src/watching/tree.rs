@@ -9,11 +9,11 @@ use trunkline::client::tree::{ListenerSnapshot, SnapshotWatch};
 use trunkline::envoy::config::core::v3::{address, socket_address};
 use trunkline::envoy::config::endpoint::v3::{ClusterLoadAssignment, lb_endpoint};
 
-use super::watcher::say;
+use super::watcher::print_line;
 use crate::error::{Error, Result};
 
-/// Watches until its input ends, of which each line is a cluster and the first
-/// port that its endpoints shall have.
+/// Watches a listener until this process's input ends, of which each line is a
+/// cluster and the first port that its endpoints are to have.
 pub(super) async fn watch(client: &Client, prefix: &str, clusters: usize) -> Result<()> {
     let mut listener = client.listener(prefix);
     let count = count_resolved(&listener.ready().await);
@@ -21,7 +21,7 @@ pub(super) async fn watch(client: &Client, prefix: &str, clusters: usize) -> Res
         let why = format!("the first snapshot has {count} of {clusters} clusters");
         return Err(Error::Driver(why));
     }
-    say("held");
+    print_line("held");
     let (sender, mut lines) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
         let all = std::io::stdin().lock().lines();
@@ -35,12 +35,12 @@ pub(super) async fn watch(client: &Client, prefix: &str, clusters: usize) -> Res
             return Err(Error::Usage(format!("no cluster and port: {line:?}")));
         };
         wait_for(&mut listener, name, port).await;
-        say("+");
+        print_line("+");
     }
     Ok(())
 }
 
-/// The number of clusters that have endpoints.
+/// Returns the number of clusters that have endpoints.
 fn count_resolved(snapshot: &ListenerSnapshot) -> usize {
     let routes = snapshot.routes();
     let clusters = routes.iter().flat_map(|route| route.clusters());
@@ -49,7 +49,8 @@ fn count_resolved(snapshot: &ListenerSnapshot) -> usize {
         .count()
 }
 
-/// Waits for a snapshot with this port.
+/// Waits for a snapshot in which the endpoints of a cluster have this first
+/// port.
 async fn wait_for(listener: &mut SnapshotWatch<ListenerSnapshot>, name: &str, port: u32) {
     let mut snapshot = listener.ready().await;
     loop {
@@ -62,6 +63,7 @@ async fn wait_for(listener: &mut SnapshotWatch<ListenerSnapshot>, name: &str, po
     }
 }
 
+/// Returns the port of the first endpoint.
 fn first_port(endpoints: &ClusterLoadAssignment) -> Option<u32> {
     let first = endpoints.endpoints.first()?.lb_endpoints.first()?;
     let lb_endpoint::HostIdentifier::Endpoint(endpoint) = first.host_identifier.as_ref()? else {

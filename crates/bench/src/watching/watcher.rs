@@ -16,7 +16,8 @@ use super::tree;
 use crate::error::{Error, Result};
 use crate::options::Variant;
 
-/// Watches until its input ends.
+/// Watches each cluster and its endpoints by name, or a listener's tree, until
+/// this process's input ends.
 ///
 /// # Errors
 /// If the address is none.
@@ -49,6 +50,7 @@ pub async fn watch(options: &WatchOptions) -> Result<()> {
     Ok(())
 }
 
+/// Watches a resource by its name.
 fn subscribe<T: ResourceType + Send + Sync + 'static>(
     client: &Client,
     name: &str,
@@ -58,7 +60,7 @@ fn subscribe<T: ResourceType + Send + Sync + 'static>(
     Ok(Subscription::watch(&subscription))
 }
 
-/// Tells of each state of a watch.
+/// Starts a task that notes each state of a watch.
 fn follow<T: Send + Sync + 'static>(mut watch: Watch<T>, tally: &Arc<Tally>) {
     let tally = Arc::clone(tally);
     tokio::spawn(async move {
@@ -79,18 +81,19 @@ struct Tally {
 }
 
 impl Tally {
+    /// Notes a resource that a watch was given, and prints what that means.
     fn note(&self, is_first: bool) {
         if !is_first {
-            return say("+");
+            return print_line("+");
         }
         let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         *missing -= 1;
         if *missing == 0 {
-            say("held");
+            print_line("held");
         }
     }
 
-    /// Ends the process: what it would measure means nothing.
+    /// Ends the process, because what it would measure means nothing.
     #[expect(clippy::print_stderr, reason = "it says why it fails")]
     fn fail<T>(&self, state: &State<T>) {
         eprintln!("a resource was not accepted: {:?}", state.error());
@@ -98,8 +101,8 @@ impl Tally {
     }
 }
 
-/// One line, at once.
-pub(super) fn say(line: &str) {
+/// Prints a line at once.
+pub(super) fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     // A reader that is gone ends this process by its input.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use http::uri::Authority;
 use tokio::sync::watch;
 
-use super::call::{Inner, identity};
-use super::fault::Active;
+use super::call::{Inner, random_id};
+use super::fault::ActiveFaults;
 use super::service::XdsChannel;
 use super::subchannel::Pool;
 use super::table::{Maker, Table};
@@ -20,6 +20,8 @@ pub struct XdsChannelBuilder {
 }
 
 impl XdsChannelBuilder {
+    /// Begins a channel for a service, which is also its authority until
+    /// another is set.
     pub(super) fn new(client: &Client, service: &str) -> Self {
         Self {
             client: client.clone(),
@@ -53,7 +55,7 @@ impl XdsChannelBuilder {
             loop {
                 let snapshot = watch.changed().await;
                 let before = told.borrow().clone();
-                let table = maker.table(&snapshot, before.as_deref());
+                let table = maker.make_table(&snapshot, before.as_deref());
                 told.send_replace(Some(Arc::new(table)));
             }
         });
@@ -66,8 +68,8 @@ impl XdsChannelBuilder {
             pool,
             name: self.authority,
             authority,
-            id: identity(),
-            faults: Active::default(),
+            id: random_id(),
+            faults: ActiveFaults::default(),
             follower: follower.abort_handle(),
         })
     }

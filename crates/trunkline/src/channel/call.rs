@@ -10,6 +10,7 @@ use http::request::Parts;
 use http::uri::{Authority, Scheme};
 use http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
+use hyper::client::conn::http2::SendRequest;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -20,7 +21,7 @@ use trunkline_traffic::retry::{RetryContext, RetryPolicy, RetryState, RetryVerdi
 use trunkline_traffic::route::FilterConfig;
 
 use super::cluster::{Guard, Outcome, Pick};
-use super::fault::{Active, Fault};
+use super::fault::{ActiveFaults, Fault};
 use super::replay::Replay;
 use super::reply::{ReplyBody, early_status, is_refused, status_of, too_late};
 use super::route::{Decision, Head};
@@ -44,7 +45,7 @@ pub(super) struct Inner {
     pub(super) authority: Authority,
     /// The identity of the channel, for hash policies.
     pub(super) id: String,
-    pub(super) faults: Active,
+    pub(super) faults: ActiveFaults,
     pub(super) follower: AbortHandle,
 }
 
@@ -74,20 +75,21 @@ struct Outgoing<'c> {
 }
 
 impl Outgoing<'_> {
-    /// The cookie that its caller gets, if it goes to another endpoint than its
-    /// session says.
+    /// Returns the cookie that the caller gets, if the call goes to another
+    /// endpoint than its session says. Returns `None` also without a session.
     fn cookie(&self, guard: &Guard, cluster: &str) -> Option<HeaderValue> {
         self.session?.set_cookie(guard.address()?, cluster)
     }
 }
 
-/// A random name for a channel.
-pub(super) fn identity() -> String {
+/// Returns a random identity for a channel.
+pub(super) fn random_id() -> String {
     RandomState::new().hash_one(0).to_string()
 }
 
-/// Waits for a result until a deadline, if there is one.
-async fn until<T>(
+/// Waits for a result until a deadline, if there is one. A result that comes
+/// too late is an error.
+async fn with_deadline<T>(
     deadline: Option<Instant>,
     result: impl Future<Output = Result<T, Status>>,
 ) -> Result<T, Status> {
@@ -100,16 +102,21 @@ async fn until<T>(
 }
 
 impl Inner {
-    /// Sends a call, when there is a connection for it.
+    /// Routes a call and sends it, when there is a connection for it, by as
+    /// many attempts as it takes. The deadline that its caller asked for counts
+    /// from now.
     pub(super) async fn send(&self, request: Request<Body>) -> Result<Response<ReplyBody>, Status> {
         let (call, body) = request.into_parts();
         let asked = call.headers.get("grpc-timeout");
         let asked = asked.and_then(|asked| asked.to_str().ok());
         let asked = asked.and_then(trunkline_traffic::retry::grpc_timeout);
         let deadline = asked.and_then(|asked| Instant::now().checked_add(asked));
-        until(deadline, self.run(call, body, deadline)).await
+        with_deadline(deadline, self.run(call, body, deadline)).await
     }
 
+    /// Routes a call, injects faults into it, and makes its attempts, until the
+    /// earlier of the deadlines of caller and route. `asked` is that of the
+    /// caller.
     async fn run(
         &self,
         mut call: Parts,
@@ -119,7 +126,7 @@ impl Inner {
         let head = Head::new(&call, &self.name, &self.id, self.pool.random());
         let table = self.first_table().await?;
         let decision = table.route(&head)?;
-        self.harm(&table, &decision, &head).await?;
+        self.inject_faults(&table, &decision, &head).await?;
         let limit = decision.limit(&head, table.manager().limit);
         let limit = limit.and_then(|limit| Instant::now().checked_add(limit));
         let deadline = asked.into_iter().chain(limit).min();
@@ -134,20 +141,23 @@ impl Inner {
             body: Replay::new(body),
             session: session.as_ref(),
         };
-        let attempts = self.attempts(&outgoing, decision.retry(), deadline);
-        until(deadline, attempts).await
+        let attempts = self.make_attempts(&outgoing, decision.retry(), deadline);
+        with_deadline(deadline, attempts).await
     }
 
-    /// Waits for the first table.
+    /// Waits for the first table, and returns it. An error means that none will
+    /// come.
     async fn first_table(&self) -> Result<Arc<Table>, Status> {
         let mut tables = self.tables.clone();
         let first = tables.wait_for(Option::is_some).await;
-        let first = first.map_err(|_| ended())?.clone();
-        first.ok_or_else(ended)
+        let first = first.map_err(|_| client_ended())?.clone();
+        first.ok_or_else(client_ended)
     }
 
-    /// Does to a call what the fault filters say (A33).
-    async fn harm(
+    /// Injects the faults that the fault filters of the listener say, each
+    /// configured by the route or else by itself (A33). An error is the status
+    /// of a call that was made to fail.
+    async fn inject_faults(
         &self,
         table: &Table,
         decision: &Decision<'_>,
@@ -161,13 +171,16 @@ impl Inner {
             };
             if let Some(fault) = own.as_ref().or(fault.as_ref()) {
                 let random = || self.pool.random();
-                self.faults.apply(fault, head.headers(), random).await?;
+                self.faults.inject(fault, head.headers(), random).await?;
             }
         }
         Ok(())
     }
 
-    async fn attempts(
+    /// Makes attempts until one is committed, or no other may be made. A call
+    /// that a peer has refused without doing anything of it is tried once more
+    /// at once, whatever the policy.
+    async fn make_attempts(
         &self,
         outgoing: &Outgoing<'_>,
         policy: Option<&RetryPolicy>,
@@ -177,7 +190,7 @@ impl Inner {
         let mut retries = policy.map(|policy| outgoing.head.retries(policy));
         let (mut done, mut was_refused) = (0_u32, false);
         loop {
-            let (status, response) = match self.attempt(outgoing, done).await {
+            let (status, response) = match self.make_attempt(outgoing, done).await {
                 Ended::Final(status) => return Err(status),
                 Ended::Refused(_) if !was_refused && !body.is_committed() => {
                     was_refused = true;
@@ -192,12 +205,9 @@ impl Inner {
                     Some(code) => (Status::new(code, ""), Some((response, guard))),
                 },
             };
-            let pushback = response
-                .as_ref()
-                .and_then(|(of, _)| of.headers().get(PUSHBACK));
-            let pushback = pushback.map(|value| value.to_str().ok()?.parse().ok());
+            let pushback = response.as_ref().and_then(|(of, _)| read_pushback(of));
             let delay = match retries.as_mut().filter(|_| !body.is_committed()) {
-                Some(retries) => self.delay(retries, status.code(), pushback),
+                Some(retries) => self.retry_delay(retries, status.code(), pushback),
                 None => None,
             };
             match (delay, response) {
@@ -212,9 +222,9 @@ impl Inner {
         }
     }
 
-    /// How long to wait before another attempt; `None` if there is none. A
-    /// server may say when, or that there shall be none.
-    fn delay(
+    /// Returns how long to wait before another attempt; `None` if there is
+    /// none. A server may say when, or that there shall be none (`pushback`).
+    fn retry_delay(
         &self,
         retries: &mut RetryState<'_>,
         code: Code,
@@ -235,14 +245,16 @@ impl Inner {
         }
     }
 
-    /// Makes one attempt. One that was not sent is given to another endpoint.
-    async fn attempt(&self, outgoing: &Outgoing<'_>, done: u32) -> Ended {
+    /// Makes one attempt, of which `done` were made before. Waits while the
+    /// endpoint is being connected to. A request that its connection has not
+    /// taken is given to an endpoint again, by the newest table.
+    async fn make_attempt(&self, outgoing: &Outgoing<'_>, done: u32) -> Ended {
         let mut tables = self.tables.clone();
         let mut changes = self.pool.next_change();
         loop {
             changes.borrow_and_update();
             let Some(table) = tables.borrow_and_update().clone() else {
-                return Ended::Final(ended());
+                return Ended::Final(client_ended());
             };
             let decision = match table.route(outgoing.head) {
                 Ok(decision) => decision,
@@ -261,42 +273,60 @@ impl Inner {
                 Pick::Failed(why) => return Ended::Failed(Status::unavailable(why.to_string())),
                 Pick::Wait => tokio::select! {
                     next = tables.changed() => if next.is_err() {
-                        return Ended::Final(ended());
+                        return Ended::Final(client_ended());
                     },
                     _ = changes.changed() => {}
                 },
-                Pick::Ready(mut sender, mut guard) => {
-                    let cookie = outgoing.cookie(&guard, cluster);
-                    let request = match self.request(outgoing, done, guard.scheme()) {
-                        Ok(request) => request,
-                        Err(status) => return Ended::Final(status),
-                    };
-                    let mut error = match sender.try_send_request(request).await {
-                        Ok(mut response) => {
-                            let lines = cookie.map(|cookie| (SET_COOKIE, cookie));
-                            response.headers_mut().extend(lines);
-                            return Ended::Response(response, guard);
-                        }
-                        Err(error) => error,
-                    };
-                    if error.take_message().is_some() {
-                        guard.end(Outcome::Unsent);
-                        tokio::time::sleep(PAUSE).await;
-                        continue;
+                Pick::Ready(sender, guard) => {
+                    let sending = self.send_attempt(outgoing, done, cluster, sender, guard);
+                    match sending.await {
+                        Some(ended) => return ended,
+                        None => tokio::time::sleep(PAUSE).await,
                     }
-                    let error = error.into_error();
-                    if is_refused(&error) {
-                        guard.end(Outcome::Unsent);
-                        return Ended::Refused(Status::unavailable(error.to_string()));
-                    }
-                    return Ended::Failed(status_of(&error));
                 }
             }
         }
     }
 
-    /// The request of an attempt.
-    fn request(
+    /// Sends an attempt to an endpoint of a cluster, by a connection. Returns
+    /// `None` if the connection is about to close and has not taken the
+    /// request.
+    async fn send_attempt(
+        &self,
+        outgoing: &Outgoing<'_>,
+        done: u32,
+        cluster: &str,
+        mut sender: SendRequest<Body>,
+        mut guard: Guard,
+    ) -> Option<Ended> {
+        let cookie = outgoing.cookie(&guard, cluster);
+        let request = match self.make_request(outgoing, done, guard.scheme()) {
+            Ok(request) => request,
+            Err(status) => return Some(Ended::Final(status)),
+        };
+        let mut error = match sender.try_send_request(request).await {
+            Ok(mut response) => {
+                let lines = cookie.map(|cookie| (SET_COOKIE, cookie));
+                response.headers_mut().extend(lines);
+                return Some(Ended::Response(response, guard));
+            }
+            Err(error) => error,
+        };
+        if error.take_message().is_some() {
+            guard.end(Outcome::Unsent);
+            return None;
+        }
+
+        let error = error.into_error();
+        if is_refused(&error) {
+            guard.end(Outcome::Unsent);
+            return Some(Ended::Refused(Status::unavailable(error.to_string())));
+        }
+        Some(Ended::Failed(status_of(&error)))
+    }
+
+    /// Returns the request of an attempt, of which `done` were made before.
+    fn make_request(
         &self,
         outgoing: &Outgoing<'_>,
         done: u32,
@@ -316,11 +346,21 @@ impl Inner {
     }
 }
 
-fn ended() -> Status {
+/// Returns what a response asks for of a retry: the delay in milliseconds, or,
+/// where that is no number, that there be none. The outer `None` means that it
+/// asks for nothing.
+fn read_pushback(response: &Response<Incoming>) -> Option<Option<u64>> {
+    let value = response.headers().get(PUSHBACK)?;
+    Some(value.to_str().ok().and_then(|text| text.parse().ok()))
+}
+
+/// Returns the status of a call whose configuration nobody follows any more.
+fn client_ended() -> Status {
     Status::unavailable("the client of this channel has ended")
 }
 
-/// A duration as `grpc-timeout` has it, which takes eight digits.
+/// Returns a duration as a value of `grpc-timeout`, which has eight digits at
+/// most.
 fn in_millis(left: Duration) -> HeaderValue {
     let millis = left.as_millis().max(1);
     let text = match millis {

@@ -63,18 +63,19 @@ pub(super) enum Pick {
 }
 
 impl Clusters {
-    /// Chooses an endpoint. A priority whose endpoints all fail gives way to the
-    /// next; one that is being connected to does not (A56).
+    /// Chooses the endpoint of a call, and lets the call in. A priority whose
+    /// endpoints all fail gives way to the next; one that is being connected to
+    /// does not (A56).
     ///
-    /// An endpoint that a session keeps is taken whatever the policy, unless it
-    /// fails (A55).
+    /// The endpoint that the session of the call keeps, `of_session`, is taken
+    /// whatever the policy, unless it fails (A55).
     pub(super) fn pick(&self, hash: Option<u64>, of_session: Option<&str>, pool: &Pool) -> Pick {
         let found = of_session.and_then(|address| self.find(address));
         if let Some((leaf, priority, chosen)) = found {
             match chosen {
                 Chosen::Wait => return Pick::Wait,
                 Chosen::Failed(_) => {}
-                Chosen::Ready(host, sender) => return leaf.call(host, priority, sender, pool),
+                Chosen::Ready(host, sender) => return leaf.pick(host, priority, sender, pool),
             }
         }
         let mut failed: Arc<str> = "it has no healthy endpoint".into();
@@ -84,7 +85,7 @@ impl Clusters {
                     Chosen::Wait => return Pick::Wait,
                     Chosen::Failed(why) => failed = why,
                     Chosen::Ready(host, sender) => {
-                        return leaf.call(host, priority, sender, pool);
+                        return leaf.pick(host, priority, sender, pool);
                     }
                 }
             }
@@ -92,7 +93,8 @@ impl Clusters {
         Pick::Failed(failed)
     }
 
-    /// Finds an endpoint by its address.
+    /// Finds the endpoint with this address, with its cluster and the index of
+    /// its priority.
     fn find(&self, address: &str) -> Option<(&Arc<Leaf>, usize, Chosen)> {
         self.0.iter().find_map(|leaf| {
             let mut priorities = leaf.priorities.iter().enumerate();
@@ -102,7 +104,9 @@ impl Clusters {
 }
 
 impl Leaf {
-    /// Makes a cluster; what was counted before goes on being counted.
+    /// Makes a cluster. What was counted of the one before, and limits and
+    /// ejection with the same settings, go on. An error is the status of its
+    /// calls.
     pub(super) fn new(
         of: &ClusterSnapshot,
         before: Option<&Self>,
@@ -122,10 +126,7 @@ impl Leaf {
         let tls = Tls::read(of, &cluster, old_tls, client, &maker.authority);
         let tls = tls.map_err(|found| refused(&found))?;
         let first = grpc::pick_first(&cluster);
-        let policy = match first {
-            Some(_) => Policy::compile(&Cluster::default()),
-            None => Policy::compile(&grpc::balancing(&cluster)),
-        };
+        let policy = compile_policy(&cluster, first.is_some());
         let policy = Arc::new(policy.map_err(|found| refused(&found))?);
         let settings = EndpointSettings {
             policy: &policy,
@@ -133,19 +134,11 @@ impl Leaf {
             pool,
             tls: tls.as_ref(),
         };
-        let assignment = super::hosts::assignment(of);
-        let assignments = assignment
-            .map(|of| grpc::priorities(&of))
-            .unwrap_or_default();
-        let before_of = |index: usize| before.and_then(|leaf| leaf.priorities.get(index));
-        let priorities = assignments.iter().enumerate();
-        let priorities = priorities
-            .map(|(index, assignment)| Endpoints::new(assignment, before_of(index), &settings));
-        let priorities = priorities.collect::<Result<Vec<_>, _>>();
+        let priorities = make_priorities(of, before, &settings);
         let priorities = priorities.map_err(|found| refused(&found))?;
         let limits = Limits::compile(&cluster, Priority::Default);
         let limits = limits.map_err(|found| refused(&found))?;
-        let ejector = ejector(&cluster, before, pool).map_err(|found| refused(&found))?;
+        let ejector = make_ejector(&cluster, before, pool).map_err(|found| refused(&found))?;
         if let Some(ejector) = &ejector {
             ejector.set_hosts(priorities.iter().flat_map(Endpoints::hosts));
         }
@@ -165,22 +158,25 @@ impl Leaf {
         })
     }
 
-    /// Lets a call in, to an endpoint by a connection.
-    fn call(
+    /// Lets a call in to an endpoint, by a connection, unless it is to be
+    /// dropped.
+    fn pick(
         self: &Arc<Self>,
         host: Arc<Host>,
         priority: usize,
         sender: SendRequest<Body>,
         pool: &Pool,
     ) -> Pick {
-        match self.enter(host, priority, pool) {
+        match self.admit(host, priority, pool) {
             Ok(guard) => Pick::Ready(sender, guard),
             Err(refused) => Pick::Dropped(refused),
         }
     }
 
-    /// Lets a call in, unless it is to be dropped (A32, A33).
-    fn enter(
+    /// Counts a call to an endpoint as begun, until the guard ends. The error
+    /// says that it is dropped, by a category of the assignment or because
+    /// there are too many (A32, A33).
+    fn admit(
         self: &Arc<Self>,
         host: Arc<Host>,
         priority: usize,
@@ -208,6 +204,8 @@ impl Leaf {
         })))
     }
 
+    /// Counts a call that was dropped, for load reports. The category is empty
+    /// where it is none of the assignment's.
     fn count_drop(&self, category: &str) {
         if let Some(load) = &self.load {
             load.cluster.drop_call(category);
@@ -215,8 +213,39 @@ impl Leaf {
     }
 }
 
-/// The ejection of outliers, which goes on if its settings are the same.
-fn ejector(
+/// Compiles the policy by which the endpoints of a cluster are chosen. If the
+/// first endpoint has all calls, any policy will do.
+fn compile_policy(
+    cluster: &Cluster,
+    picks_first: bool,
+) -> Result<Policy, trunkline_traffic::Findings> {
+    match picks_first {
+        true => Policy::compile(&Cluster::default()),
+        false => Policy::compile(&grpc::balancing(cluster)),
+    }
+}
+
+/// Makes the endpoints of each priority of a cluster. Those of `before` keep
+/// what was counted of them. There are none while the cluster has no assignment.
+fn make_priorities(
+    of: &ClusterSnapshot,
+    before: Option<&Leaf>,
+    settings: &EndpointSettings<'_>,
+) -> Result<Vec<Endpoints>, trunkline_traffic::Findings> {
+    let assignment = super::hosts::assignment(of);
+    let assignments = assignment.map(|of| grpc::priorities(&of));
+    let assignments = assignments.unwrap_or_default();
+
+    let before_of = |index: usize| before.and_then(|leaf| leaf.priorities.get(index));
+    let priorities = assignments.iter().enumerate();
+    let priorities = priorities
+        .map(|(index, assignment)| Endpoints::new(assignment, before_of(index), settings));
+    priorities.collect()
+}
+
+/// Returns the ejection of outliers of a cluster; `None` if it has none. That
+/// of `before` goes on if its settings are the same.
+fn make_ejector(
     cluster: &Cluster,
     before: Option<&Leaf>,
     pool: &Arc<Pool>,
@@ -224,7 +253,7 @@ fn ejector(
     let Some(given) = &cluster.outlier_detection else {
         return Ok(None);
     };
-    let settings = grpc::outliers(given);
+    let settings = grpc::outlier_detection(given);
     let before = before.and_then(|leaf| leaf.ejector.as_ref());
     if let Some(same) = before.filter(|ejector| ejector.settings == settings) {
         return Ok(Some(Arc::clone(same)));
@@ -233,7 +262,8 @@ fn ejector(
 }
 
 impl Load {
-    /// The reporters of a cluster, if it has its load reported.
+    /// Makes the reporters of a cluster; `None` if its load is not to be
+    /// reported.
     fn of(of: &ClusterSnapshot, priorities: &[Endpoints], client: &Client) -> Option<Self> {
         let cluster = of.value()?;
         cluster.lrs_server.as_ref()?;
@@ -247,7 +277,7 @@ impl Load {
             for host in endpoints.hosts() {
                 let locality = host.locality();
                 if !localities.contains_key(locality) {
-                    let counted = reporter.locality(&message(locality), priority);
+                    let counted = reporter.locality(&locality_message(locality), priority);
                     localities.insert(locality.clone(), counted);
                 }
             }
@@ -260,7 +290,8 @@ impl Load {
     }
 }
 
-fn message(locality: &Locality) -> LocalityMessage {
+/// Returns a locality as a message.
+fn locality_message(locality: &Locality) -> LocalityMessage {
     LocalityMessage {
         region: locality.region.clone(),
         zone: locality.zone.clone(),
@@ -291,12 +322,13 @@ pub(super) enum Outcome {
 }
 
 impl Guard {
-    /// The address of the endpoint.
+    /// Returns the address of the endpoint; `None` once the call has ended.
     pub(super) fn address(&self) -> Option<&str> {
         self.0.as_ref().map(|counted| counted.host.address())
     }
 
-    /// The scheme of a request to the endpoint.
+    /// Returns the scheme of a request to the endpoint, by whether it speaks
+    /// TLS.
     pub(super) fn scheme(&self) -> Scheme {
         let leaf = self.0.as_ref().map(|counted| &counted.leaf);
         match leaf.is_some_and(|leaf| leaf.tls.is_some()) {
@@ -305,7 +337,7 @@ impl Guard {
         }
     }
 
-    /// Ends a call, if it has not ended yet.
+    /// Ends the call and counts how. Does nothing if it has ended already.
     pub(super) fn end(&mut self, outcome: Outcome) {
         let Some(Counted { leaf, host, load }) = self.0.take() else {
             return;

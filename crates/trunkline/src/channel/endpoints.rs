@@ -72,7 +72,7 @@ impl Endpoints {
         of: &EndpointSettings<'_>,
     ) -> Result<Self, Findings> {
         let EndpointSettings { policy, pool, .. } = of;
-        let mut hosts = before.map_or_else(HostSets::default, |old| old.turn().hosts.clone());
+        let mut hosts = before.map_or_else(HostSets::default, |old| old.lock_turn().hosts.clone());
         hosts.update(assignment, pool.now())?;
         let subchannels = hosts.hosts().filter_map(|host| {
             let address: SocketAddr = host.address().parse().ok()?;
@@ -81,7 +81,7 @@ impl Endpoints {
         let subchannels = subchannels.collect();
         let balancer = Balancer::new(Arc::clone(policy), &hosts, None, pool.random(), pool.now());
         let first = of.first.map(|first| {
-            let before = before.map(Self::turn);
+            let before = before.map(Self::lock_turn);
             let before = before.as_ref().and_then(|turn| turn.first.as_ref());
             let mut draw = || pool.random();
             let random = first
@@ -102,29 +102,29 @@ impl Endpoints {
                 failed: None,
             }),
         };
-        endpoints.look(&mut endpoints.turn());
+        endpoints.refresh_balancer(&mut endpoints.lock_turn());
         Ok(endpoints)
     }
 
-    /// All endpoints.
+    /// Returns all endpoints.
     pub(super) fn hosts(&self) -> Vec<Arc<Host>> {
-        self.turn().hosts.hosts().cloned().collect()
+        self.lock_turn().hosts.hosts().cloned().collect()
     }
 
-    /// The parts of calls that the assignment says to drop.
+    /// Returns the parts of calls that the assignment says to drop.
     pub(super) fn drops(&self) -> DropOverloads {
-        self.turn().hosts.drops().clone()
+        self.lock_turn().hosts.drops().clone()
     }
 
-    /// Chooses the endpoint of a call.
+    /// Chooses the endpoint of a call: by `hash`, if the policy goes by hashes.
     pub(super) fn choose(&self, hash: Option<u64>) -> Chosen {
-        let mut turn = self.turn();
+        let mut turn = self.lock_turn();
         if let Some(first) = &mut turn.first {
             return first.choose(|host| self.link(host));
         }
         let changes = self.pool.changes();
         if std::mem::replace(&mut turn.seen, changes) != changes {
-            self.look(&mut turn);
+            self.refresh_balancer(&mut turn);
         }
         let context = PickContext {
             hash,
@@ -135,21 +135,21 @@ impl Endpoints {
         for _ in 0..=self.subchannels.len() {
             let mut random = || self.pool.random();
             let Some(host) = turn.balancer.pick(&context, &mut random) else {
-                return turn.without();
+                return turn.wait_or_fail();
             };
             let host = Arc::clone(host);
             match self.link(&host) {
                 Link::Ready(sender) => return Chosen::Ready(host, sender),
                 Link::Connecting if self.is_hashed => return Chosen::Wait,
-                Link::Connecting | Link::Failed(_) => self.look(&mut turn),
+                Link::Connecting | Link::Failed(_) => self.refresh_balancer(&mut turn),
             }
         }
         Chosen::Wait
     }
 
-    /// Chooses the endpoint of an address, if there is one.
+    /// Chooses the endpoint with this address; `None` if there is none.
     pub(super) fn choose_address(&self, address: &str) -> Option<Chosen> {
-        let turn = self.turn();
+        let turn = self.lock_turn();
         let host = turn.hosts.hosts().find(|of| of.address() == address)?;
         Some(match self.link(host) {
             Link::Ready(sender) => Chosen::Ready(Arc::clone(host), sender),
@@ -158,8 +158,9 @@ impl Endpoints {
         })
     }
 
-    /// Tells the balancer which endpoints are connected.
-    fn look(&self, turn: &mut Turn) {
+    /// Tells the balancer which endpoints are connected. The others count as
+    /// failing their health check.
+    fn refresh_balancer(&self, turn: &mut Turn) {
         let (mut is_connecting, mut failed) = (false, None);
         for host in turn.hosts.hosts() {
             let is_out = match self.link(host) {
@@ -182,8 +183,8 @@ impl Endpoints {
         balancer.refresh(hosts, &[0], None, self.pool.now());
     }
 
-    /// How the connection to an endpoint stands. One that is closed will say so
-    /// in a moment.
+    /// Returns how the connection to an endpoint stands. One that is closed
+    /// counts as being made: its task will notice in a moment.
     fn link(&self, host: &Host) -> Link {
         let Some(subchannel) = self.subchannels.get(host.address()) else {
             return Link::Failed(format!("{} is no IP address", host.address()).into());
@@ -194,15 +195,15 @@ impl Endpoints {
         }
     }
 
-    fn turn(&self) -> std::sync::MutexGuard<'_, Turn> {
+    fn lock_turn(&self) -> std::sync::MutexGuard<'_, Turn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Turn {
-    /// What becomes of a call when no endpoint can have it: it waits for those
-    /// that are being connected to.
-    fn without(&self) -> Chosen {
+    /// Decides what becomes of a call when the balancer has no endpoint for it:
+    /// it waits for those that are being connected to, or fails.
+    fn wait_or_fail(&self) -> Chosen {
         let nobody = || "it has no healthy endpoint".into();
         match self.is_connecting {
             true => Chosen::Wait,

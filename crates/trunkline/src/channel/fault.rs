@@ -45,9 +45,9 @@ enum Abort {
     Header,
 }
 
-/// What happens to one call.
+/// The faults that are injected into one call.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Harm {
+pub(super) struct Injection {
     pub(super) delay: Option<Duration>,
     pub(super) abort: Option<Code>,
 }
@@ -85,8 +85,9 @@ impl Fault {
         })
     }
 
-    /// Decides what happens to a call.
-    pub(super) fn harm(&self, headers: &Headers, mut random: impl FnMut() -> u64) -> Harm {
+    /// Decides which faults are injected into a call with these headers, by a
+    /// random number for each kind.
+    pub(super) fn decide(&self, headers: &Headers, mut random: impl FnMut() -> u64) -> Injection {
         let number = |name: &str| headers.text(name)?.parse::<u64>().ok();
         // A header may make a fault rarer, not more frequent.
         let asked = |fraction: Fraction, name: &str| Fraction {
@@ -114,55 +115,57 @@ impl Fault {
             };
             fraction.includes(random()).then_some(code)
         });
-        Harm { delay, abort }
+        Injection { delay, abort }
     }
 }
 
-/// How many calls of a channel have a fault.
+/// The number of calls of a channel that have a fault now.
 #[derive(Debug, Default)]
-pub(super) struct Active(Arc<AtomicU64>);
+pub(super) struct ActiveFaults(Arc<AtomicU64>);
 
-/// A fault under way.
-struct Under(Arc<AtomicU64>);
+/// A call that has a fault, until this is dropped.
+struct ActiveFault(Arc<AtomicU64>);
 
-impl Drop for Under {
+impl Drop for ActiveFault {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Active {
-    /// Counts a fault, unless there are as many as there may be.
-    fn enter(&self, max: u64) -> Option<Under> {
+impl ActiveFaults {
+    /// Counts a call that has a fault; `None` if there are `max` already.
+    fn enter(&self, max: u64) -> Option<ActiveFault> {
         let before = self.0.fetch_add(1, Ordering::Relaxed);
-        let under = Under(Arc::clone(&self.0));
-        (before < max).then_some(under)
+        let active = ActiveFault(Arc::clone(&self.0));
+        (before < max).then_some(active)
     }
 
-    /// Does to a call what a filter says.
-    pub(super) async fn apply(
+    /// Delays a call, or makes it fail with a status, as a filter says. Does
+    /// nothing while the filter has as many faults as it may.
+    pub(super) async fn inject(
         &self,
         fault: &Fault,
         headers: &Headers,
         random: impl FnMut() -> u64,
     ) -> Result<(), Status> {
-        let harm = fault.harm(headers, random);
-        if harm == Harm::default() {
+        let injection = fault.decide(headers, random);
+        if injection == Injection::default() {
             return Ok(());
         }
-        let Some(_under) = self.enter(fault.max) else {
+        let Some(_active) = self.enter(fault.max) else {
             return Ok(());
         };
-        if let Some(delay) = harm.delay {
+        if let Some(delay) = injection.delay {
             tokio::time::sleep(delay).await;
         }
-        match harm.abort {
+        match injection.abort {
             Some(code) => Err(Status::new(code, "the fault filter made this call fail")),
             None => Ok(()),
         }
     }
 }
 
+/// Returns a percentage as a fraction; one that is left out is zero.
 fn fraction(given: Option<&FractionalPercent>) -> Fraction {
     use fractional_percent::DenominatorType;
     let Some(given) = given else {
@@ -182,6 +185,7 @@ fn fraction(given: Option<&FractionalPercent>) -> Fraction {
     }
 }
 
+/// Returns a message as a duration. Negative parts become zero.
 pub(super) fn duration(message: &trunkline_proto::envoy::google::protobuf::Duration) -> Duration {
     let seconds = u64::try_from(message.seconds).unwrap_or(0);
     Duration::new(seconds, u32::try_from(message.nanos).unwrap_or(0))
@@ -191,11 +195,12 @@ fn clamp(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
+/// Returns the gRPC status of a number; [`Code::Unknown`] if it is none.
 fn code_of(number: u32) -> Code {
     i32::try_from(number).map_or(Code::Unknown, Code::from_i32)
 }
 
-/// The status that gRPC has for one of HTTP.
+/// Returns the gRPC status that stands for one of HTTP.
 pub(super) fn code_of_http(status: u32) -> Code {
     match status {
         400 => Code::Internal,

@@ -16,8 +16,8 @@ pub(super) struct First {
 }
 
 impl First {
-    /// Makes the order, by random numbers if there are any. The endpoint that
-    /// had the calls keeps them.
+    /// Makes the order, a random one if there is a source of random numbers.
+    /// The endpoint that had the calls before keeps them if it is there still.
     pub(super) fn new(
         mut order: Vec<Arc<Host>>,
         before: Option<&Self>,

@@ -18,8 +18,8 @@ pub(super) struct FirstBytes<S> {
 }
 
 impl<S> FirstBytes<S> {
-    /// Wraps a stream. The other value ends at the first bytes, or fails when the
-    /// stream is dropped before.
+    /// Wraps a stream. The receiver gets its value at the first bytes, or fails
+    /// if the stream is dropped before.
     pub(super) fn new(stream: S) -> (Self, oneshot::Receiver<()>) {
         let (arrival, first_bytes) = oneshot::channel();
         let arrival = Some(arrival);

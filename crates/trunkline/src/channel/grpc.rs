@@ -53,13 +53,15 @@ const RETRY_ON: [&str; 5] = [
     "unavailable",
 ];
 
-/// Routes with one virtual host, which was chosen by the authority.
+/// Returns a configuration with the routes of a virtual host, as far as gRPC
+/// knows their fields. Its one virtual host matches every authority, because it
+/// was chosen already.
 pub(super) fn routes(host: &VirtualHost) -> RouteConfiguration {
     let only = VirtualHost {
         name: host.name.clone(),
         domains: vec!["*".to_owned()],
         routes: host.routes.iter().filter_map(route).collect(),
-        retry_policy: host.retry_policy.as_ref().map(retry),
+        retry_policy: host.retry_policy.as_ref().map(retry_policy),
         typed_per_filter_config: host.typed_per_filter_config.clone(),
         ..VirtualHost::default()
     };
@@ -69,7 +71,7 @@ pub(super) fn routes(host: &VirtualHost) -> RouteConfiguration {
     }
 }
 
-/// A route; none if gRPC passes it over (A28).
+/// Returns what of a route counts; `None` if gRPC passes it over (A28).
 fn route(given: &Route) -> Option<Route> {
     let conditions = given.r#match.as_ref()?;
     let is_known = matches!(
@@ -80,7 +82,7 @@ fn route(given: &Route) -> Option<Route> {
         return None;
     }
     let action = match given.action.as_ref()? {
-        Action::Route(action) => Action::Route(forward(action)?),
+        Action::Route(action) => Action::Route(route_action(action)?),
         // A call that takes such a route fails.
         _ => Action::NonForwardingAction(NonForwardingAction {}),
     };
@@ -99,7 +101,9 @@ fn route(given: &Route) -> Option<Route> {
     })
 }
 
-fn forward(action: &RouteAction) -> Option<RouteAction> {
+/// Returns what counts of an action that forwards; `None` if it says the
+/// cluster in a way that gRPC does not know.
+fn route_action(action: &RouteAction) -> Option<RouteAction> {
     let clusters = match action.cluster_specifier.as_ref()? {
         ClusterSpecifier::Cluster(name) => ClusterSpecifier::Cluster(name.clone()),
         ClusterSpecifier::WeightedClusters(weighted) => {
@@ -120,24 +124,25 @@ fn forward(action: &RouteAction) -> Option<RouteAction> {
         cluster_specifier: Some(clusters),
         // gRPC has the limit of the stream only (A31).
         timeout: Some(Duration::default()),
-        max_stream_duration: action.max_stream_duration.as_ref().map(duration),
-        hash_policy: action.hash_policy.iter().filter_map(hash).collect(),
-        retry_policy: action.retry_policy.as_ref().map(retry),
+        max_stream_duration: action.max_stream_duration.as_ref().map(max_stream_duration),
+        hash_policy: action.hash_policy.iter().filter_map(hash_policy).collect(),
+        retry_policy: action.retry_policy.as_ref().map(retry_policy),
         ..RouteAction::default()
     })
 }
 
-/// The limit for the header `grpc-timeout` counts first (A31). Whether a call
-/// has one makes no difference.
-fn duration(given: &MaxStreamDuration) -> MaxStreamDuration {
+/// Returns the limit of a call: the one for the header `grpc-timeout`, whether
+/// the call has that or not, or else the plain one (A31).
+fn max_stream_duration(given: &MaxStreamDuration) -> MaxStreamDuration {
     MaxStreamDuration {
         max_stream_duration: given.grpc_timeout_header_max.or(given.max_stream_duration),
         ..MaxStreamDuration::default()
     }
 }
 
-/// A hash policy by a header, or by the identity of the channel (A42).
-fn hash(policy: &HashPolicy) -> Option<HashPolicy> {
+/// Returns a hash policy by a header, or by the identity of the channel; `None`
+/// for another one (A42).
+fn hash_policy(policy: &HashPolicy) -> Option<HashPolicy> {
     let specifier = match policy.policy_specifier.as_ref()? {
         PolicySpecifier::Header(header) => {
             // Values of binary headers are not seen (A42).
@@ -160,7 +165,9 @@ fn hash(policy: &HashPolicy) -> Option<HashPolicy> {
     })
 }
 
-fn retry(policy: &RetryPolicy) -> RetryPolicy {
+/// Returns what counts of a retry policy: conditions of gRPC (A44), and at most
+/// [`MAX_RETRIES`] retries (A6).
+fn retry_policy(policy: &RetryPolicy) -> RetryPolicy {
     let words = policy.retry_on.split(',').map(str::trim);
     let known: Vec<_> = words.filter(|word| RETRY_ON.contains(word)).collect();
     let retries = policy.num_retries.map_or(1, |number| number.value);
@@ -174,9 +181,10 @@ fn retry(policy: &RetryPolicy) -> RetryPolicy {
     }
 }
 
-/// Whether calls of a cluster go to the first endpoint that can be connected to:
-/// the addresses of DNS do (A37), and a list of policies that has `pick_first`
-/// before one that is known (A62). It may say that the order is random.
+/// Returns how the first endpoint is picked, if calls of a cluster go to the
+/// first that can be connected to; `None` if they do not. They do for the
+/// addresses of DNS (A37), and for a list of policies that has `pick_first`
+/// before any that is known (A62).
 pub(super) fn pick_first(cluster: &Cluster) -> Option<PickFirst> {
     let list = cluster.load_balancing_policy.as_ref();
     let mut configs = list.into_iter().flat_map(|list| &list.policies).map(|one| {
@@ -210,8 +218,9 @@ pub(super) struct PickFirst {
     pub(super) shuffles: bool,
 }
 
-/// What decides about the balancing of a cluster: localities by weight, nothing
-/// of health but that an endpoint can be used.
+/// Returns what of a cluster decides about its balancing: the policy, and
+/// localities by weight. Health plays no part, but that an endpoint can be
+/// used.
 pub(super) fn balancing(cluster: &Cluster) -> Cluster {
     let list = cluster.load_balancing_policy.as_ref();
     let has_ring = list.is_some_and(|list| {
@@ -235,6 +244,8 @@ pub(super) fn balancing(cluster: &Cluster) -> Cluster {
     }
 }
 
+/// Returns the settings of the older kind of policy, with rings no larger than
+/// [`MAX_RING`].
 fn lb_config(cluster: &Cluster) -> Option<LbConfig> {
     if cluster.lb_policy() != LbPolicy::RingHash {
         return cluster.lb_config.clone();
@@ -252,9 +263,9 @@ fn lb_config(cluster: &Cluster) -> Option<LbConfig> {
     Some(LbConfig::RingHashLbConfig(ring))
 }
 
-/// The ejection of outliers: by success rate and by failures, not by errors in a
-/// row (A50).
-pub(super) fn outliers(given: &OutlierDetection) -> OutlierDetection {
+/// Returns what counts of the ejection of outliers: success rates and failure
+/// percentages, and not errors in a row (A50).
+pub(super) fn outlier_detection(given: &OutlierDetection) -> OutlierDetection {
     let never = Some(UInt32Value { value: 0 });
     OutlierDetection {
         interval: given.interval,
@@ -275,8 +286,8 @@ pub(super) fn outliers(given: &OutlierDetection) -> OutlierDetection {
     }
 }
 
-/// The endpoints of each priority as an assignment of its own, the best first:
-/// those that nobody says are unhealthy, draining or degraded (A56).
+/// Returns the endpoints of each priority as an assignment of its own, the best
+/// first: those that nobody says are unhealthy, draining or degraded (A56).
 ///
 /// A locality without a weight has no calls if another one of its priority has
 /// one. Where none has, all are equal; gRPC would have no endpoint.
@@ -319,6 +330,8 @@ pub(super) fn priorities(given: &ClusterLoadAssignment) -> Vec<ClusterLoadAssign
     all
 }
 
+/// Returns whether calls may go to an endpoint, by its health as the assignment
+/// says it.
 fn is_usable(endpoint: &LbEndpoint) -> bool {
     matches!(
         endpoint.health_status(),

@@ -13,8 +13,9 @@ use trunkline_proto::envoy::envoy::config::endpoint::v3::{
 
 use crate::client::tree::ClusterSnapshot;
 
-/// The assignment of a cluster: by EDS, inside of the cluster, or what DNS found
-/// for the hosts in it (A37).
+/// Returns the endpoints of a cluster: by EDS, from inside of the cluster, or
+/// as DNS found them for the hosts in it (A37). Returns `None` while they are
+/// not known.
 pub(super) fn assignment(of: &ClusterSnapshot) -> Option<Arc<ClusterLoadAssignment>> {
     let hosts: Vec<_> = of.hosts().collect();
     if hosts.is_empty() {
@@ -32,6 +33,7 @@ pub(super) fn assignment(of: &ClusterSnapshot) -> Option<Arc<ClusterLoadAssignme
     }))
 }
 
+/// Returns an address as an endpoint of an assignment.
 fn endpoint(address: &SocketAddr) -> LbEndpoint {
     let socket = SocketAddress {
         address: address.ip().to_string(),

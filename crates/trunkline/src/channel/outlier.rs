@@ -29,10 +29,10 @@ struct State {
 }
 
 impl Drop for Ejector {
-    /// Nobody is ejected any more.
+    /// Takes back all endpoints that are ejected.
     fn drop(&mut self) {
         self.task.abort();
-        for host in self.state().hosts.values() {
+        for host in self.lock().hosts.values() {
             host.counters().set_ejected(false);
         }
         self.pool.note_change();
@@ -47,7 +47,7 @@ impl Ejector {
             outliers: Outliers::new(config, Vec::new(), pool.now()),
             hosts: HashMap::new(),
         }));
-        let timer = run(Arc::downgrade(&state), Arc::clone(pool));
+        let timer = run_timer(Arc::downgrade(&state), Arc::clone(pool));
         Ok(Self {
             settings: settings.clone(),
             state,
@@ -56,9 +56,10 @@ impl Ejector {
         })
     }
 
-    /// Takes over the endpoints of the cluster.
+    /// Replaces the endpoints of the cluster. Those that stay keep what was
+    /// counted of them; those that go are not ejected any more.
     pub(super) fn set_hosts(&self, hosts: impl Iterator<Item = Arc<Host>>) {
-        let mut state = self.state();
+        let mut state = self.lock();
         let hosts = hosts.map(|host| (host.address().to_owned(), host));
         let hosts: HashMap<_, _> = hosts.collect();
         let before = std::mem::replace(&mut state.hosts, hosts);
@@ -74,23 +75,25 @@ impl Ejector {
         }
     }
 
-    /// Counts a call that has ended.
+    /// Counts a call to an endpoint that has ended, and ejects the endpoint if
+    /// it is time for that.
     pub(super) fn count(&self, host: &str, succeeded: bool) {
         let status = if succeeded { 200 } else { 503 };
-        let mut state = self.state();
+        let mut state = self.lock();
         let (now, random) = (self.pool.now(), self.pool.random());
         let change = state.outliers.handle_status(host, status, now, random);
-        state.tell(change, &self.pool);
+        state.apply_ejections(change, &self.pool);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Tells endpoints that they are out or back.
-    fn tell(&self, changes: impl IntoIterator<Item = Ejection>, pool: &Pool) {
+    /// Ejects endpoints, or takes them back. Endpoints that are gone are
+    /// ignored.
+    fn apply_ejections(&self, changes: impl IntoIterator<Item = Ejection>, pool: &Pool) {
         let mut is_changed = false;
         for change in changes {
             let (address, is_out) = match &change {
@@ -108,8 +111,9 @@ impl State {
     }
 }
 
-/// Looks at all endpoints at the end of each interval.
-async fn run(state: Weak<Mutex<State>>, pool: Arc<Pool>) {
+/// Looks at all endpoints at the end of each interval, until the ejector is
+/// dropped.
+async fn run_timer(state: Weak<Mutex<State>>, pool: Arc<Pool>) {
     loop {
         let Some(held) = state.upgrade() else {
             return;
@@ -119,7 +123,7 @@ async fn run(state: Weak<Mutex<State>>, pool: Arc<Pool>) {
             let changes = state
                 .outliers
                 .handle_timeout(pool.now(), &mut || pool.random());
-            state.tell(changes, &pool);
+            state.apply_ejections(changes, &pool);
             state.outliers.next_deadline().saturating_sub(pool.now())
         };
         drop(held);

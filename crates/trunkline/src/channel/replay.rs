@@ -39,6 +39,7 @@ struct Attempt {
 }
 
 impl Replay {
+    /// Makes the body of a call, of which nothing was read yet.
     pub(super) fn new(source: Body) -> Self {
         let shared = Shared {
             is_over: source.is_end_stream(),
@@ -53,8 +54,9 @@ impl Replay {
         }
     }
 
-    /// The body from its beginning, for another attempt. The one before cannot
-    /// be read any more.
+    /// Returns the body from its beginning, for another attempt. The body of
+    /// the attempt before cannot be read any more. Must not be called once it
+    /// is [committed](Self::is_committed).
     pub(super) fn attempt(&self) -> Body {
         let mut shared = lock(&self.shared);
         shared.attempt += 1;
@@ -67,12 +69,13 @@ impl Replay {
         Body::new(attempt)
     }
 
-    /// Keeps nothing more: there will be no other attempt.
+    /// Commits the call to its present attempt: nothing more is kept.
     pub(super) fn commit(&self) {
         lock(&self.shared).is_committed = true;
     }
 
-    /// Whether there can be no other attempt.
+    /// Returns whether there can be no other attempt: the call is committed, or
+    /// too much of its body was sent to be kept.
     pub(super) fn is_committed(&self) -> bool {
         lock(&self.shared).is_committed
     }
@@ -121,7 +124,8 @@ impl http_body::Body for Attempt {
 }
 
 impl Shared {
-    /// Keeps a frame, if there is room. Returns whether it is kept.
+    /// Keeps a frame for later attempts, if there is room. Returns whether it
+    /// is kept; if not, the call is committed to its attempt.
     fn keep(&mut self, frame: &Frame<Bytes>) -> bool {
         let data = frame.data_ref();
         self.size += data.map_or(0, Bytes::len);

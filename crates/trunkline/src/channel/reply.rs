@@ -24,6 +24,8 @@ pub struct ReplyBody {
 }
 
 impl ReplyBody {
+    /// Makes the reply of a response. The call has ended already if the
+    /// response has nothing but headers.
     pub(super) fn wrap(
         response: Response<Incoming>,
         mut guard: Guard,
@@ -82,24 +84,26 @@ impl http_body::Body for ReplyBody {
     }
 }
 
-/// The status of a call whose time is over.
+/// Returns the status of a call whose time is over.
 pub(super) fn too_late() -> Status {
     Status::deadline_exceeded("the deadline of the call has passed")
 }
 
-/// The status of a reply that has nothing but headers; `None` if it goes on, and
-/// the call is committed to it.
+/// Returns the status of a reply that has nothing but headers. `None` means
+/// that the reply goes on, and that the call is committed to it.
 pub(super) fn early_status<B>(response: &Response<B>) -> Option<Code> {
     let in_headers = status_in(response.headers());
     let by_http = || Some(code_of_http(response.status().as_u16().into()));
     in_headers.or_else(|| by_http().filter(|_| response.status() != http::StatusCode::OK))
 }
 
+/// Returns the gRPC status in some headers or trailers.
 fn status_in(headers: &HeaderMap) -> Option<Code> {
     let status = headers.get("grpc-status")?;
     Some(Code::from_bytes(status.as_bytes()))
 }
 
+/// Returns how a call with this status counts for its endpoint.
 fn outcome(code: Code) -> Outcome {
     match code {
         Code::Ok => Outcome::Succeeded,
@@ -107,12 +111,13 @@ fn outcome(code: Code) -> Outcome {
     }
 }
 
-/// Whether the peer refused the stream, and certainly did nothing of the call.
+/// Returns whether the peer refused the stream, and so has certainly done
+/// nothing of the call.
 pub(super) fn is_refused(error: &hyper::Error) -> bool {
     reason(error) == Some(h2::Reason::REFUSED_STREAM)
 }
 
-/// The status of a call whose stream has ended with an error.
+/// Returns the status of a call whose stream has ended with an error.
 pub(super) fn status_of(error: &hyper::Error) -> Status {
     let mut text = error.to_string();
     if let Some(cause) = error.source() {
@@ -127,7 +132,8 @@ pub(super) fn status_of(error: &hyper::Error) -> Status {
     }
 }
 
-/// Why the stream was reset, if it was.
+/// Returns why the peer or this side reset the stream; `None` for another
+/// error.
 fn reason(error: &hyper::Error) -> Option<h2::Reason> {
     let cause = error.source()?.downcast_ref::<h2::Error>()?;
     cause.is_reset().then(|| cause.reason()).flatten()

@@ -45,9 +45,9 @@ pub(super) struct Decision<'t> {
 }
 
 impl Head {
-    /// Reads a call. Binary headers are not seen by routes (A28).
+    /// Reads a call. Binary headers are left out: routes do not see them (A28).
     pub(super) fn new(call: &Parts, authority: &str, channel: &str, random: u64) -> Self {
-        let mut headers = visible(&call.headers);
+        let mut headers = visible_headers(&call.headers);
         headers.append(grpc::CHANNEL_ID, channel.to_owned());
         Self {
             path: call.uri.path().to_owned(),
@@ -57,7 +57,7 @@ impl Head {
         }
     }
 
-    /// The retries of the call. Its headers have no say in them.
+    /// Begins the retries of the call. Its headers have no say in them.
     pub(super) fn retries<'p>(&self, policy: &'p RetryPolicy) -> RetryState<'p> {
         let none = Headers::new();
         let request = Request {
@@ -67,11 +67,12 @@ impl Head {
         RetryState::new(policy, &request)
     }
 
-    /// The headers of the call.
+    /// Returns the headers of the call.
     pub(super) fn headers(&self) -> &Headers {
         &self.headers
     }
 
+    /// Returns the call as the rules of traffic see a request.
     fn request(&self) -> Request<'_> {
         Request {
             method: "POST",
@@ -83,7 +84,8 @@ impl Head {
     }
 }
 
-fn visible(map: &HeaderMap) -> Headers {
+/// Returns the headers of a call that routes see.
+fn visible_headers(map: &HeaderMap) -> Headers {
     let lines = map.iter();
     let lines = lines.filter(|(name, _)| !name.as_str().ends_with("-bin"));
     lines
@@ -126,13 +128,14 @@ impl Routes {
 }
 
 impl<'t> Decision<'t> {
-    /// The retry policy, of the route or of the virtual host (A44).
+    /// Returns the retry policy of the route, or else of the virtual host
+    /// (A44); `None` if the route forwards nothing.
     pub(super) fn retry(&self) -> Option<&'t RetryPolicy> {
         self.found.forwarding().map(|of| of.retry_policy())
     }
 
-    /// The longest that the call may take, if the route says it or the listener
-    /// (A31).
+    /// Returns the longest that the call may take: by its route, or else by the
+    /// listener (A31).
     pub(super) fn limit(&self, head: &Head, of_listener: Option<Duration>) -> Option<Duration> {
         let forwarding = self.found.forwarding()?;
         // What a header of the call says is not for the route to read.
@@ -144,8 +147,8 @@ impl<'t> Decision<'t> {
         forwarding.timeouts(&request, None, of_listener).stream
     }
 
-    /// The cluster of the call: that of its session, if the route leads there
-    /// (A60).
+    /// Returns the name of the call's cluster: the one that its session keeps,
+    /// if the route leads there (A60), or else the one that the route chose.
     pub(super) fn cluster(&self, session: Option<&'t Session>) -> &'t str {
         let kept = session.and_then(|session| session.cluster.as_deref());
         let leads = |name: &&str| {
@@ -155,7 +158,8 @@ impl<'t> Decision<'t> {
         kept.filter(leads).unwrap_or(self.cluster)
     }
 
-    /// The session of the call, if the route or the listener has sessions.
+    /// Reads the session of the call; `None` if neither the listener nor the
+    /// route has sessions, or the call's path has none.
     pub(super) fn session(&self, manager: &Manager, head: &Head) -> Option<Session> {
         let (name, cookie) = manager.sessions.as_ref()?;
         let cookie = match self.filter(name) {
@@ -168,7 +172,8 @@ impl<'t> Decision<'t> {
         Session::read(cookie?, &head.path, lines)
     }
 
-    /// What a filter is told for this call (A39).
+    /// Returns the configuration that the route, its virtual host or its
+    /// cluster has for a filter (A39).
     pub(super) fn filter(&self, name: &str) -> Option<&'t FilterConfig> {
         self.found.filter_config(name, Some(&self.forward))
     }

@@ -64,7 +64,8 @@ impl Service<Request<Body>> for XdsChannel {
     type Error = Status;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Status>> + Send>>;
 
-    /// A call waits by itself: what it waits for depends on its route.
+    /// Is always ready. A call waits by itself, because what it waits for
+    /// depends on its route.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
         Poll::Ready(Ok(()))
     }

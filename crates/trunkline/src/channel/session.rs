@@ -63,6 +63,7 @@ impl Cookie {
         }
     }
 
+    /// Reads where sessions are kept; `None` if not in a cookie.
     fn of_state(any: &Any) -> Option<Self> {
         if full_name(&any.type_url) != COOKIE {
             return None;
@@ -75,8 +76,8 @@ impl Cookie {
         })
     }
 
-    /// Whether calls of a path have the cookie: its own path is the same, or
-    /// leads to it.
+    /// Returns whether calls of a path have the cookie: its own path is the
+    /// same, or a directory above it.
     fn covers(&self, path: &str) -> bool {
         let rest = path.strip_prefix(self.path.as_str());
         rest.is_some_and(|rest| {
@@ -90,7 +91,8 @@ impl Cookie {
 
 impl Session {
     /// Reads the session of a call, from its path and the values of its header
-    /// `cookie`.
+    /// `cookie`. Returns `None` if the path is not one of the cookie's. A call
+    /// without the cookie begins a session.
     pub(super) fn read<'h>(
         cookie: Cookie,
         path: &str,
@@ -114,8 +116,8 @@ impl Session {
         })
     }
 
-    /// The value of `set-cookie` for a call that went somewhere; `None` if the
-    /// caller has that cookie already.
+    /// Returns the value of `set-cookie` for a call that went somewhere; `None`
+    /// if the caller has that cookie already.
     pub(super) fn set_cookie(&self, endpoint: &str, cluster: &str) -> Option<HeaderValue> {
         let is_same =
             self.endpoint.as_deref() == Some(endpoint) && self.cluster.as_deref() == Some(cluster);

@@ -50,20 +50,23 @@ pub(super) struct Subchannel {
 }
 
 impl Subchannel {
+    /// Makes a subchannel, and the task that keeps it connected. `changes`
+    /// counts every change of its connection.
     fn connect(target: Target, changes: watch::Sender<u64>) -> Self {
-        let (link_told, link) = watch::channel(Link::Connecting);
-        let told = Told {
-            link: link_told,
+        let (link_sender, link) = watch::channel(Link::Connecting);
+        let links = LinkSender {
+            link: link_sender,
             changes,
         };
-        let task = tokio::spawn(keep_connected(target, told));
+        let task = tokio::spawn(keep_connected(target, links));
         Self {
             link,
             task: task.abort_handle(),
         }
     }
 
-    /// How the connection stands, and a way to wait for something else.
+    /// Returns how the connection stands, as something whose changes can be
+    /// waited for.
     pub(super) fn link(&self) -> &watch::Receiver<Link> {
         &self.link
     }
@@ -76,14 +79,15 @@ impl Drop for Subchannel {
     }
 }
 
-/// Who hears how a connection stands.
-struct Told {
+/// Tells calls how a connection stands.
+struct LinkSender {
     link: watch::Sender<Link>,
     changes: watch::Sender<u64>,
 }
 
-impl Told {
-    fn tell(&self, link: Link) {
+impl LinkSender {
+    /// Replaces how the connection stands, and counts the change.
+    fn send(&self, link: Link) {
         self.link.send_replace(link);
         self.changes.send_modify(|count| *count += 1);
     }
@@ -125,18 +129,19 @@ impl Default for Pool {
 }
 
 impl Pool {
-    /// The time that the rules of traffic see.
+    /// Returns the time that the rules of traffic see, from the start of the
+    /// pool.
     pub(super) fn now(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// A random number.
+    /// Returns a random number.
     pub(super) fn random(&self) -> u64 {
         let drawn = self.drawn.fetch_add(1, Ordering::Relaxed);
         self.random.hash_one(drawn)
     }
 
-    /// How often any endpoint became usable or ceased to be.
+    /// Returns how often any endpoint became usable or ceased to be, so far.
     pub(super) fn changes(&self) -> u64 {
         *self.changes.borrow()
     }
@@ -146,12 +151,13 @@ impl Pool {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// A way to wait for the next change.
+    /// Returns a receiver that is told of the next change.
     pub(super) fn next_change(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// The subchannel of an address, which all clusters share whose TLS is one.
+    /// Returns the subchannel of an address, which is made if it is not in use.
+    /// All clusters share it that have the same TLS.
     pub(super) fn subchannel(
         &self,
         address: SocketAddr,
@@ -173,17 +179,17 @@ impl Pool {
     }
 }
 
-/// Connects, and connects again, for as long as somebody looks.
-async fn keep_connected(target: Target, told: Told) {
+/// Connects, and connects again after a back-off, until the task is aborted.
+async fn keep_connected(target: Target, links: LinkSender) {
     let address = target.address;
     let mut backoff = Backoff::new(BACKOFF, u64::from(address.port()));
     loop {
         let connected = timeout(CONNECT, connect(&target)).await;
         let error = match connected {
             Ok(Ok((sender, connection))) => {
-                told.tell(Link::Ready(sender));
-                connection.lost().await;
-                told.tell(Link::Connecting);
+                links.send(Link::Ready(sender));
+                connection.wait_until_lost().await;
+                links.send(Link::Connecting);
                 sleep(backoff.after_stream(true)).await;
                 continue;
             }
@@ -191,25 +197,26 @@ async fn keep_connected(target: Target, told: Told) {
             Err(_) => format!("not connected after {} s", CONNECT.as_secs()),
         };
         let error = format!("{address}: {error}");
-        told.tell(Link::Failed(error.into()));
+        links.send(Link::Failed(error.into()));
         sleep(backoff.after_stream(false)).await;
     }
 }
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Makes a connection.
+/// Makes a connection to a target, with TLS if the target has it.
 async fn connect(target: &Target) -> Result<(SendRequest<Body>, Connection), Error> {
     let socket = TcpStream::connect(target.address).await?;
     socket.set_nodelay(true)?;
     match &target.tls {
-        None => speak(socket).await,
-        Some(tls) => speak(tls.connect(target.address.ip(), socket).await?).await,
+        None => handshake(socket).await,
+        Some(tls) => handshake(tls.connect(target.address.ip(), socket).await?).await,
     }
 }
 
-/// Speaks HTTP/2 on a stream of bytes.
-async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+/// Begins HTTP/2 on a stream of bytes. Waits until the server has said
+/// something, which a proxy without a server does not.
+async fn handshake<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
 ) -> Result<(SendRequest<Body>, Connection), Error> {
     let builder = http2::Builder::new(TokioExecutor::new());
@@ -233,9 +240,9 @@ struct Connection {
 }
 
 impl Connection {
-    /// Waits until it is. A server that is about to close takes no more calls,
-    /// long before those in progress have ended.
-    async fn lost(mut self) {
+    /// Waits until the connection is lost. A server that is about to close
+    /// takes no more calls, long before those in progress have ended.
+    async fn wait_until_lost(mut self) {
         loop {
             tokio::select! {
                 _ = &mut self.task => return,

@@ -55,8 +55,9 @@ pub(super) struct Maker {
 }
 
 impl Maker {
-    /// The table of a snapshot. What is as it was is taken over.
-    pub(super) fn table(&self, snapshot: &ListenerSnapshot, before: Option<&Table>) -> Table {
+    /// Makes the table of a snapshot. What is as it was is taken over from the
+    /// table before.
+    pub(super) fn make_table(&self, snapshot: &ListenerSnapshot, before: Option<&Table>) -> Table {
         let routes = snapshot.routes();
         let mut hosts = routes
             .iter()
@@ -64,18 +65,20 @@ impl Maker {
         let host = hosts.next().filter(|_| snapshot.error().is_none());
         let mut clusters = HashMap::new();
         for of in routes.iter().flat_map(|of| of.clusters()) {
-            let entry = self.entry(&of, before);
+            let entry = self.make_entry(&of, before);
             clusters.insert(of.name().to_owned(), entry);
         }
         Table {
-            routes: self.routes(snapshot, host.as_ref(), before),
+            routes: self.make_routes(snapshot, host.as_ref(), before),
             host,
             clusters,
-            manager: manager(snapshot, before),
+            manager: read_manager(snapshot, before),
         }
     }
 
-    fn routes(
+    /// Compiles the routes of the virtual host, unless they are those of the
+    /// table before. An error is the status of all calls.
+    fn make_routes(
         &self,
         snapshot: &ListenerSnapshot,
         host: Option<&VirtualHostSnapshot>,
@@ -96,11 +99,12 @@ impl Maker {
         }
     }
 
-    fn entry(&self, of: &ClusterSnapshot, before: Option<&Table>) -> Entry {
+    /// Makes the entry of a cluster that a route names, unless it is as before.
+    fn make_entry(&self, of: &ClusterSnapshot, before: Option<&Table>) -> Entry {
         let known = before.and_then(|table| table.clusters.get(of.name()));
         let clusters = match known.filter(|entry| entry.of.is_same(of)) {
             Some(entry) => entry.clusters.clone(),
-            None => self.clusters(of, before),
+            None => self.make_clusters(of, before),
         };
         Entry {
             of: of.clone(),
@@ -108,7 +112,9 @@ impl Maker {
         }
     }
 
-    fn clusters(
+    /// Makes the clusters that calls of a name go to. Only if none of them can
+    /// be used, the error of the first is that of the calls.
+    fn make_clusters(
         &self,
         of: &ClusterSnapshot,
         before: Option<&Table>,
@@ -117,7 +123,7 @@ impl Maker {
             return Err(self.client.call_status(error));
         }
         let leaves = of.leaves();
-        let made = leaves.iter().map(|leaf| self.leaf(leaf, of, before));
+        let made = leaves.iter().map(|leaf| self.make_leaf(leaf, of, before));
         let (mut usable, mut first_error) = (Vec::new(), None);
         for leaf in made {
             match leaf {
@@ -132,9 +138,9 @@ impl Maker {
         }
     }
 
-    /// A leaf; the same if nothing in it changed. What was counted of it is
-    /// found below the same name of a route.
-    fn leaf(
+    /// Makes one cluster with endpoints, unless nothing in it changed. What was
+    /// counted of it is found below the same name of a route, `below`.
+    fn make_leaf(
         &self,
         leaf: &ClusterSnapshot,
         below: &ClusterSnapshot,
@@ -158,7 +164,7 @@ impl Table {
         routes.route(head)
     }
 
-    /// The cluster of a name.
+    /// Returns the clusters of a name; the error is the status of their calls.
     pub(super) fn clusters(&self, name: &str) -> Result<&Arc<Clusters>, Status> {
         let entry = self.clusters.get(name);
         let unknown = || Status::unavailable(format!("the cluster {name} is not known"));
@@ -166,14 +172,15 @@ impl Table {
         entry.clusters.as_ref().map_err(Clone::clone)
     }
 
-    /// What the listener says of all calls.
+    /// Returns what the listener says of all calls.
     pub(super) fn manager(&self) -> &Manager {
         &self.manager
     }
 }
 
-/// Reads the listener, unless it is the one before.
-fn manager(snapshot: &ListenerSnapshot, before: Option<&Table>) -> Arc<Manager> {
+/// Reads what a listener says of all calls, unless it is the listener of the
+/// table before.
+fn read_manager(snapshot: &ListenerSnapshot, before: Option<&Table>) -> Arc<Manager> {
     let Some(listener) = snapshot.listener().value() else {
         return Arc::default();
     };
@@ -189,6 +196,8 @@ fn manager(snapshot: &ListenerSnapshot, before: Option<&Table>) -> Arc<Manager> 
 }
 
 impl Manager {
+    /// Reads what a listener says of all calls. One that cannot be decoded says
+    /// nothing.
     fn read(listener: &Arc<Listener>) -> Self {
         let of = Some(Arc::clone(listener));
         let api = listener.api_listener.as_ref();

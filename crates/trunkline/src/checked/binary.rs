@@ -42,14 +42,15 @@ pub(super) fn decode(
     Reading::new(file, files).read_all(source, first)
 }
 
-/// The number of threads for a large batch: one for each core, but
-/// [`MOST_THREADS`] at most. The system reads files to tell.
+/// Returns the number of threads for a large batch: one for each core, but
+/// [`MOST_THREADS`] at most. To know the cores the system reads files, so a
+/// document without a large batch does not ask.
 fn thread_count() -> usize {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     cores.min(MOST_THREADS)
 }
 
-/// A piece of the file, to be results into resources.
+/// A resource of the document, or a virtual host of one, that a batch converts.
 enum Job {
     Whole(usize, Any),
     Host(Arc<Parent>, usize, Bytes),
@@ -154,7 +155,7 @@ impl<'a> Reading<'a> {
         let mut results = JobResults::new(self.file);
         let intake = &mut self.intakes[0];
         let outcome = intake.accept_route(self.file, index, route);
-        self.parent = results.good_or_mistakes(outcome).map(|(accepted, parent)| {
+        self.parent = results.keep_mistakes(outcome).map(|(accepted, parent)| {
             results.add_accepted(intake, accepted, parent.spot());
             Arc::new(parent)
         });
@@ -189,7 +190,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Appends the results of jobs: resources, mistakes and warnings.
+    /// Appends the results of jobs to what was decoded: resources, mistakes and
+    /// warnings, each kind of these up to [`MOST_FINDINGS`].
     fn append(&mut self, results: JobResults) {
         let (file, decoded) = (self.file, &mut self.decoded);
         decoded.document.append(results.document);
@@ -206,8 +208,8 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Waits for a thread and returns its result. A panic of the thread goes on in
-/// this one.
+/// Waits for a thread and returns its result. If the thread panicked, this one
+/// goes on with its panic.
 fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     match thread.join() {
         Ok(result) => result,
@@ -216,7 +218,7 @@ fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 }
 
 /// Converts jobs into resources, in their order. A job with mistakes adds these
-/// instead.
+/// in place of its resources.
 fn run_jobs(
     file: &Arc<str>,
     files: Option<&dyn SecretFiles>,
@@ -229,13 +231,13 @@ fn run_jobs(
         match job {
             Job::Whole(index, any) => {
                 let outcome = results.convert_whole(intake, file, *index, any.clone(), files);
-                if let Some((accepted, spot)) = results.good_or_mistakes(outcome) {
+                if let Some((accepted, spot)) = results.keep_mistakes(outcome) {
                     results.add_accepted(intake, accepted, spot);
                 }
             }
             Job::Host(parent, host, body) => {
                 let outcome = intake.host_of(file, parent, *host, body.clone());
-                if let Some(hosted) = results.good_or_mistakes(outcome) {
+                if let Some(hosted) = results.keep_mistakes(outcome) {
                     results.add_doubts(hosted.spot, hosted.doubts);
                     for resource in hosted.resources {
                         results.add_host(intake, parent, resource, hosted.spot);
@@ -248,7 +250,7 @@ fn run_jobs(
 }
 
 impl JobResults {
-    /// No results yet.
+    /// Returns the results of no jobs.
     fn new(file: &Arc<str>) -> Self {
         Self {
             document: Document::empty(file),
@@ -259,7 +261,8 @@ impl JobResults {
         }
     }
 
-    /// Converts a resource that is a job of its own. Only a secret needs the
+    /// Converts a resource that is a job of its own: any but a virtual host
+    /// that is written in a route configuration. Only a secret needs the
     /// contents of `files`.
     fn convert_whole(
         &mut self,
@@ -271,15 +274,15 @@ impl JobResults {
     ) -> Result<(Accepted, text::Spot), Vec<Mistake>> {
         let raw = Raw::new(file, index, any).map_err(only_mistake)?;
         if secrets::is_secret(&raw.type_url) {
-            self.take_in_secret(intake, file, raw, files)
+            self.convert_secret(intake, file, raw, files)
         } else {
-            intake.raw(file, raw)
+            intake.accept_raw(file, raw)
         }
     }
 
-    /// Accepts a secret with the contents of the files that it names. Faults of
-    /// the files become findings, and leave the secret in the document.
-    fn take_in_secret(
+    /// Converts a secret, with the contents of the files that it names. Faults
+    /// of the files become findings, and leave the secret in the document.
+    fn convert_secret(
         &mut self,
         intake: &mut Intake,
         file: &Arc<str>,
@@ -296,12 +299,12 @@ impl JobResults {
         extend_findings(&mut self.secret_errors, errors);
         let warnings = faults.warnings.into_iter().map(finding);
         extend_findings(&mut self.secret_warnings, warnings);
-        intake.decoded(spot, &secret)
+        intake.validate_and_accept(spot, &secret)
     }
 
     /// Returns the value of a result without mistakes. Otherwise returns `None`
     /// and keeps the mistakes, up to [`MOST_FINDINGS`] in all.
-    fn good_or_mistakes<T>(&mut self, outcome: Result<T, Vec<Mistake>>) -> Option<T> {
+    fn keep_mistakes<T>(&mut self, outcome: Result<T, Vec<Mistake>>) -> Option<T> {
         match outcome {
             Ok(value) => Some(value),
             Err(mistakes) => {
@@ -352,6 +355,7 @@ fn extend_findings(findings: &mut Vec<Finding>, more: impl IntoIterator<Item = F
     findings.extend(more.into_iter().take(room));
 }
 
+/// Returns an error as the only mistake of its resource.
 fn only_mistake(error: Box<text::TextError>) -> Vec<Mistake> {
     vec![Mistake::Text(error)]
 }

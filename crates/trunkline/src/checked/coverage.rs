@@ -24,6 +24,10 @@ const MOST_NAMES: usize = 1000;
 type Variant = (TypeUrl, Name, Constraints);
 /// A name of a type.
 type Key = (TypeUrl, Name);
+
+/// The unserved values of some variants, each after its key, by the constraints
+/// of the variants. Many names have the same variants.
+type UnservedByConstraints = HashMap<Vec<Constraints>, Vec<(String, String)>>;
 /// A resource and its type.
 pub(super) type TypedResource = (TypeUrl, Arc<Resource>);
 
@@ -87,7 +91,7 @@ impl Coverage {
             concerned.insert((variant.0, variant.1));
         }
         for variant in removed.iter().filter_map(variant_of) {
-            self.known.forget_variant(&variant);
+            self.known.remove_variant(&variant);
             concerned.insert((variant.0, variant.1));
         }
         if concerned.is_empty() {
@@ -112,40 +116,15 @@ impl Coverage {
                 self.count -= old_warnings.findings.len();
             }
         }
-
-        // Many names have the same variants, whose unserved values are the
-        // same.
-        let mut unserved_by: HashMap<Vec<Constraints>, Vec<(String, String)>> = HashMap::new();
+        let mut unserved_by = UnservedByConstraints::new();
         for key in names {
             let room = MOST_FINDINGS - self.count;
             if room == 0 {
                 return;
             }
-            let mut variants: Vec<_> = index.variants(&key.0, &key.1).collect();
-            variants.sort_by_key(|(_, item)| index.sort_key(*item));
-            let constraints = variants.iter().map(|(_, item)| &item.resource.constraints);
-            let mut constraints: Vec<Constraints> = constraints.flatten().cloned().collect();
-            if constraints.len() < 2 {
-                continue;
-            }
-            constraints.sort();
-
-            let unserved = unserved_by
-                .entry(constraints)
-                .or_insert_with_key(|constraints| self.known.unserved(constraints));
-            let first_item = variants[0].1;
-            let findings = unserved.iter().filter_map(|(param, value)| {
-                let unserved = self.known.describe(index, key, param, value)?;
-                let fault = Fault::Unserved(Box::new(unserved));
-                Some(index.slots.finding(first_item.unit, first_item.at, fault))
-            });
-            let findings: Vec<Finding> = findings.take(room).collect();
-
-            if !findings.is_empty() {
-                self.count += findings.len();
-                let unit = first_item.unit;
-                self.warnings
-                    .insert(key.clone(), NameWarnings { unit, findings });
+            if let Some(warnings) = self.known.check_name(index, key, &mut unserved_by, room) {
+                self.count += warnings.findings.len();
+                self.warnings.insert(key.clone(), warnings);
             }
         }
     }
@@ -158,12 +137,45 @@ fn variant_of((type_url, resource): &TypedResource) -> Option<Variant> {
 }
 
 impl KnownValues {
+    /// Returns the warnings about a name, `max` of them at most, at the place
+    /// of its first variant. Returns `None` if there are none, or if fewer than
+    /// two of its variants have constraints.
+    fn check_name(
+        &self,
+        index: &Index,
+        key: &Key,
+        unserved_by: &mut UnservedByConstraints,
+        max: usize,
+    ) -> Option<NameWarnings> {
+        let mut variants: Vec<_> = index.variants(&key.0, &key.1).collect();
+        variants.sort_by_key(|(_, item)| index.sort_key(*item));
+        let constraints = variants.iter().map(|(_, item)| &item.resource.constraints);
+        let mut constraints: Vec<Constraints> = constraints.flatten().cloned().collect();
+        if constraints.len() < 2 {
+            return None;
+        }
+        constraints.sort();
+
+        let unserved = unserved_by
+            .entry(constraints)
+            .or_insert_with_key(|constraints| self.unserved(constraints));
+        let first_item = variants[0].1;
+        let findings = unserved.iter().filter_map(|(param, value)| {
+            let unserved = self.describe(index, key, param, value)?;
+            let fault = Fault::Unserved(Box::new(unserved));
+            Some(index.slots.finding(first_item.unit, first_item.at, fault))
+        });
+        let findings: Vec<Finding> = findings.take(max).collect();
+        let unit = first_item.unit;
+        (!findings.is_empty()).then_some(NameWarnings { unit, findings })
+    }
+
     /// Adds a variant to each value that it mentions. Returns the keys with new
     /// values.
     fn add_variant(&mut self, variant: &Variant) -> BTreeSet<String> {
         let mut grown_keys = BTreeSet::new();
         for (key, value) in variant.2.values() {
-            if self.add(key, value, variant) {
+            if self.add_mention(key, value, variant) {
                 grown_keys.insert(key.to_owned());
             }
         }
@@ -171,8 +183,9 @@ impl KnownValues {
     }
 
     /// Counts a mention of a value by a variant, and returns whether the value
-    /// is new. Only the first [`MOST_NAMES`] variants are remembered.
-    fn add(&mut self, key: &str, value: &str, variant: &Variant) -> bool {
+    /// is new. Only the first [`MOST_NAMES`] variants that mention it are
+    /// remembered.
+    fn add_mention(&mut self, key: &str, value: &str, variant: &Variant) -> bool {
         let values = self.0.entry(key.to_owned()).or_default();
         let mentions = values.entry(value.to_owned()).or_default();
         mentions.count += 1;
@@ -183,15 +196,15 @@ impl KnownValues {
     }
 
     /// Removes a variant from each value that it mentions.
-    fn forget_variant(&mut self, variant: &Variant) {
+    fn remove_variant(&mut self, variant: &Variant) {
         for (key, value) in variant.2.values() {
-            self.forget(key, value, variant);
+            self.remove_mention(key, value, variant);
         }
     }
 
     /// Removes a mention of a value by a variant. The value goes with its last
     /// mention, and the key with its last value.
-    fn forget(&mut self, key: &str, value: &str, variant: &Variant) {
+    fn remove_mention(&mut self, key: &str, value: &str, variant: &Variant) {
         let Some(values) = self.0.get_mut(key) else {
             return;
         };
@@ -207,8 +220,9 @@ impl KnownValues {
         }
     }
 
-    /// Returns the names of variants that mention a key, at most [`MOST_NAMES`]
-    /// of the variants.
+    /// Returns the names of variants that mention a key with any value. At most
+    /// [`MOST_NAMES`] variants are looked at, so a name may be missing, or come
+    /// several times.
     fn names_with_key(&self, key: &str) -> impl Iterator<Item = Key> {
         let values = self.0.get(key).into_iter().flat_map(BTreeMap::values);
         let variants = values.flat_map(|mentions| &mentions.some).take(MOST_NAMES);
@@ -216,8 +230,8 @@ impl KnownValues {
     }
 
     /// Returns the known values that no variant with these constraints serves,
-    /// each after its key. Returns none if that is undecided: a warning must be
-    /// certain.
+    /// each after its key. Returns none if that cannot be decided: a warning
+    /// must be certain.
     fn unserved(&self, constraints: &[Constraints]) -> Vec<(String, String)> {
         let constraints: Vec<&Constraints> = constraints.iter().collect();
         let known_values = |key: &str| {

@@ -177,7 +177,7 @@ pub fn warm_up() {
     let _ = decode(&"".into(), Form::Binary, Cursor::new(any), &options);
 }
 
-/// Reads a text, but no more than one byte beyond the limit. The parser then
+/// Reads a text, but no more than one byte beyond the limit: the parser then
 /// reports that the text is too long.
 fn read_up_to(source: impl Read, limit: usize) -> io::Result<Bytes> {
     let mut bytes = Vec::new();
@@ -187,7 +187,7 @@ fn read_up_to(source: impl Read, limit: usize) -> io::Result<Bytes> {
 }
 
 impl Decoded {
-    /// The result of a document of which nothing was read yet.
+    /// Returns the result of a document of which nothing was read yet.
     pub(super) fn empty(file: &Arc<str>) -> Self {
         Self {
             document: Document::empty(file),
@@ -196,7 +196,8 @@ impl Decoded {
         }
     }
 
-    /// The result of a document of which nothing can be read.
+    /// Returns the result of a document of which nothing can be read, for this
+    /// reason.
     #[must_use]
     pub fn of_error(finding: Finding) -> Self {
         let mut decoded = Self::empty(&finding.place.file);
@@ -204,7 +205,8 @@ impl Decoded {
         decoded
     }
 
-    /// Returns all mistakes, with the contradictions among the resources.
+    /// Returns all mistakes, and after them the contradictions among the
+    /// resources. References are not checked.
     #[must_use]
     pub fn into_all_errors(self) -> Vec<Finding> {
         let Self {
@@ -230,9 +232,8 @@ impl Decoded {
         }
     }
 
-    /// Adds a mistake for each resource with a redacted secret, such as the
-    /// output of
-    /// `get` has: applying it would replace the secret.
+    /// Adds a mistake for each resource in which a text stands for a secret, as
+    /// in the output of `get`: applying it would replace the secret.
     fn add_redacted(&mut self) {
         let redacted = self.document.items.iter().filter(|item| {
             let resource = &item.resource;
@@ -317,7 +318,7 @@ pub(super) fn place_in(read: &text::Resource, inner: &Path) -> At {
     At::text(read.position(inner), field)
 }
 
-/// Makes the finding of a mistake in a text, at its line and field.
+/// Makes the finding of a mistake in a text, at its line and its field.
 pub(super) fn text_finding(file: &Arc<str>, error: TextError) -> Finding {
     let fault = Fault::Text(error.problem);
     At::text(error.at, error.path).finding(file, fault)

@@ -68,6 +68,7 @@ pub(super) fn compare<'a>(
     diff
 }
 
+/// Returns the key by which both sides are in order.
 fn key<'a>((type_url, resource): Typed<'a>) -> Key<'a> {
     (type_url, &resource.name, resource.constraints.as_ref())
 }

@@ -65,8 +65,9 @@ impl Document {
         }
     }
 
-    /// A document of resources that were accepted before; their places are not
-    /// known.
+    /// Returns a document of resources that were accepted before. Their places
+    /// are not known, and each counts as written by itself, without a wrapper.
+    /// `ends_line` is [`Self::ends_line`] of the text that they are from.
     #[must_use]
     pub fn of_resources(
         file: &Arc<str>,
@@ -134,7 +135,9 @@ impl Document {
         self.items.push(item);
     }
 
-    /// Adds all resources of another document, after its own.
+    /// Adds all resources of another document, after its own. If either allows
+    /// removals, so does the result. Its name, and how its text ends, stay as
+    /// they are.
     pub fn append(&mut self, mut other: Self) {
         self.items.append(&mut other.items);
         self.empty.append(&mut other.empty);
@@ -149,7 +152,8 @@ impl Document {
         item.at.full_place(&self.file)
     }
 
-    /// Reports a fault of one of its items.
+    /// Returns the finding of a fault of one of its items, at the place of the
+    /// item.
     #[must_use]
     pub fn finding(&self, item: &Item, fault: Fault) -> Finding {
         item.at.finding(&self.file, fault)

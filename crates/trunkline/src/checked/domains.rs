@@ -25,6 +25,7 @@ struct Entry {
 }
 
 impl Entry {
+    /// Returns the entry of the domain with this index among those of an item.
     fn new(item: ItemId, domain_index: usize) -> Self {
         Self {
             item,
@@ -42,7 +43,7 @@ pub(super) struct Domains {
 }
 
 impl Domains {
-    /// Reserves room for so many more domains.
+    /// Reserves room for `count` more domains.
     pub(super) fn reserve(&mut self, count: usize, slots: &Slots) {
         let hasher = &self.hasher;
         let rehash = |entry: &Entry| hash_entry(hasher, *entry, slots);
@@ -98,21 +99,26 @@ pub(super) fn count_domains(type_url: &TypeUrl, resource: &Resource) -> usize {
     domains_of(type_url, resource).count()
 }
 
+/// Returns the hash under which a domain of a route configuration is in the
+/// table.
 fn hash_domain(hasher: &DefaultHashBuilder, route: &str, domain: Domain<'_>) -> u64 {
     hasher.hash_one((route, domain))
 }
 
-/// Hashes an entry again, when the table grows: by the domain of its item,
-/// which is there for as long as the entry is.
+/// Returns the hash of an entry, for when the table grows: the same as
+/// [`hash_domain`] of its domain.
 fn hash_entry(hasher: &DefaultHashBuilder, entry: Entry, slots: &Slots) -> u64 {
     let hash = slots.get(entry.item).and_then(|item| {
         let domain = nth_domain(item, entry.domain_index)?;
         Some(hash_domain(hasher, route_of(item.resource), domain))
     });
+    // The domain is always found: entries are removed before their item is, and
+    // the domains of an item never change.
     hash.unwrap_or_default()
 }
 
-/// The route configuration of a virtual host; empty if its name has none.
+/// Returns the route configuration of a virtual host; an empty text if its name
+/// has none.
 fn route_of(host: &Resource) -> &str {
     let name = HostName::split(host.name.as_str());
     name.map_or("", |name| name.route)
@@ -128,14 +134,15 @@ fn domains_of<'a>(
     domains.filter(move |_| is_host)
 }
 
-/// The domain of an item at an index.
+/// Returns the domain of an item at an index; `None` if it has fewer domains.
 fn nth_domain(item: SlotItem<'_>, index: u32) -> Option<Domain<'_>> {
     domains_of(item.type_url, item.resource).nth(index as usize)
 }
 
-/// Compares a domain of an item with an entry of the same hash. Returns the
-/// entry's item and the contradiction if both have the same domain in one route
-/// configuration and a client could see both, or if both are the same item.
+/// Compares `domain`, one of an item's, with an entry of the same hash. Returns
+/// the entry's item and the contradiction if both have the same domain in one
+/// route configuration and a client could see both, or if both are the same
+/// item.
 fn find_clash(
     (id, item): (ItemId, SlotItem<'_>),
     domain: Domain<'_>,

@@ -10,7 +10,7 @@ use trunkline_core::resource::TypeUrl;
 use super::document::{Document, Item};
 use super::finding::Finding;
 use super::index::Index;
-use super::plan::Plan;
+use super::plan::{Groups, Plan};
 use super::rows::RowEdit;
 use super::slots::ItemId;
 use super::unit::{OriginId, UnitId, UnitKey};
@@ -117,6 +117,20 @@ impl OpenEdit {
         document.is_some_and(|document| document.allow_removal)
     }
 
+    /// Adds items that an origin writes, each to the unit that it is written
+    /// in. Units that do not exist are added to the index; the items are not.
+    pub(super) fn add_new(&mut self, index: &mut Index, origin: OriginId, groups: Groups) {
+        let Groups { units, alone } = groups;
+        self.units.insert(UnitId::alone(origin));
+        self.new.push((UnitId::alone(origin), alone));
+        for (key, items) in units {
+            let key = UnitKey::Resource(key);
+            let unit = index.slots.units.find_or_add(origin, key);
+            self.units.insert(unit);
+            self.new.push((unit, items));
+        }
+    }
+
     /// Takes items out of the index, and keeps them as the old items of the
     /// edit.
     pub(super) fn take_out(&mut self, index: &mut Index, ids: impl IntoIterator<Item = ItemId>) {
@@ -132,7 +146,7 @@ impl OpenEdit {
 
 impl Edit {
     /// Opens an edit of an origin: takes the items that it removes out of the
-    /// index.
+    /// index. Those that it adds are not inserted yet.
     pub(super) fn open(self, index: &mut Index, origin: OriginId) -> OpenEdit {
         match self {
             Self::File {
@@ -146,7 +160,8 @@ impl Edit {
     }
 }
 
-/// Opens the edit of a file, whose old items are all replaced.
+/// Opens the edit of a file, whose old items are all replaced. An edit without
+/// a document removes the file.
 fn open_file(
     index: &mut Index,
     origin: OriginId,

@@ -35,7 +35,9 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// Finds the name that is there and nearest to that of a reference.
+    /// Finds the existing name that is most like that of a reference, among
+    /// those of its type. Returns `None` if none is like it, or if all the
+    /// names that may be compared have been.
     pub(super) fn nearest_name(&mut self, index: &Index, target: &Reference) -> Option<Name> {
         self.names_left = self.names_left.checked_sub(index.slots.len())?;
         let items = index.slots.iter().map(|(_, item)| item);

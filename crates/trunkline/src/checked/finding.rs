@@ -304,7 +304,7 @@ pub struct Unserved {
 }
 
 impl Finding {
-    /// A finding about a document as a whole.
+    /// Returns a finding about a document as a whole.
     #[must_use]
     pub fn whole(file: &Arc<str>, fault: Fault) -> Self {
         Self {

@@ -48,6 +48,8 @@ impl Confirmed {
         self.0.retain(|confirmed| confirmed != hash);
     }
 
+    /// Returns whether the change with this hash was confirmed and not made
+    /// yet.
     fn has(&self, hash: &str) -> bool {
         self.0.iter().any(|confirmed| confirmed == hash)
     }
@@ -80,24 +82,11 @@ impl Settling<'_> {
         }
         let allowed_removals = self.allowed_removals();
         let removed_counts = count_removed(changes, &allowed_removals);
+        let worst = self.find_worst_removal(&removed_counts, origin);
 
-        // Counting the old resources takes long, and few removals are never
-        // most of them.
-        let large_counts = removed_counts.iter();
-        let large_counts = large_counts.filter(|(_, removed)| **removed * 2 > FEWEST);
-        let totals = large_counts.map(|(type_url, removed)| {
-            let total = self.count_before(type_url, origin);
-            (*type_url, *removed, total)
-        });
-        let majorities =
-            totals.filter(|(_, removed, total)| *total >= FEWEST && removed * 2 > *total);
-        let worst = majorities.max_by_key(|(_, removed, _)| *removed);
-
-        let any_removing_edit = |is_odd: &dyn Fn(&OpenEdit) -> bool| {
-            !removed_counts.is_empty() && self.accepted().any(|(_, edit)| is_odd(edit))
-        };
-        let is_cut = any_removing_edit(&|edit| self.is_cut_short(edit));
-        let is_empty = any_removing_edit(&|edit| self.empties_file(edit));
+        let has_removals = !removed_counts.is_empty();
+        let is_cut = has_removals && self.accepted().any(|(_, edit)| self.is_cut_short(edit));
+        let is_empty = has_removals && self.accepted().any(|(_, edit)| self.empties_file(edit));
         if worst.is_none() && !is_cut && !is_empty {
             return Judgement::Pass(None);
         }
@@ -118,6 +107,28 @@ impl Settling<'_> {
         })
     }
 
+    /// Finds the type of which an origin loses more than half of its resources,
+    /// with the number of those that it loses and of those that it had. Of
+    /// several types it is the one with the most removals. Types with fewer
+    /// than [`FEWEST`] resources do not count.
+    fn find_worst_removal<'c>(
+        &self,
+        removed_counts: &BTreeMap<&'c TypeUrl, usize>,
+        origin: OriginId,
+    ) -> Option<(&'c TypeUrl, usize, usize)> {
+        // Counting the old resources takes long, and few removals are never
+        // most of them.
+        let large_counts = removed_counts.iter();
+        let large_counts = large_counts.filter(|(_, removed)| **removed * 2 > FEWEST);
+        let totals = large_counts.map(|(type_url, removed)| {
+            let total = self.count_before(type_url, origin);
+            (*type_url, *removed, total)
+        });
+        let majorities =
+            totals.filter(|(_, removed, total)| *total >= FEWEST && removed * 2 > *total);
+        majorities.max_by_key(|(_, removed, _)| *removed)
+    }
+
     /// Returns the variants that are removed by edits which allow removals.
     fn allowed_removals(&self) -> HashSet<VariantKey<'_>> {
         let allowing = self.accepted().filter(|(_, edit)| edit.allows_removal());
@@ -129,9 +140,10 @@ impl Settling<'_> {
         keys.collect()
     }
 
-    /// Returns the edits that a held change is about: those that remove
-    /// resources of the type, or leave no resources. Edits that allow removals
-    /// are left out.
+    /// Returns the numbers of the edits that a held change is about, by the
+    /// `fault` for which it is held: those that remove resources of the type,
+    /// that are cut short, or that empty a file. Edits that allow removals are
+    /// left out.
     pub(super) fn held_edits(&self, fault: &Fault) -> Vec<usize> {
         let is_about = |edit: &OpenEdit| match fault {
             Fault::HeldRemoval { type_url, .. } => {
@@ -144,8 +156,9 @@ impl Settling<'_> {
         edits.map(|(nth, _)| nth).collect()
     }
 
-    /// Checks whether an edit removes a resource that no accepted edit adds
-    /// again. With a `type_url`, only resources of that type count.
+    /// Returns whether an edit removes a resource that no accepted edit adds
+    /// again. With a `type_url`, only resources of that type count. The items
+    /// of accepted edits are in the index.
     fn removes_any(&self, edit: &OpenEdit, type_url: Option<&TypeUrl>) -> bool {
         let items = edit.old.iter().flat_map(|(_, items)| items);
         let mut items = items.filter(|item| type_url.is_none_or(|url| item.type_url == *url));
@@ -190,7 +203,7 @@ impl Settling<'_> {
         is_emptied && (!is_removed || !self.has_files_beside(edit))
     }
 
-    /// Checks whether files with resources remain below the configured path of
+    /// Returns whether files with resources remain below the configured path of
     /// an edit.
     fn has_files_beside(&self, edit: &OpenEdit) -> bool {
         let units = &self.index.slots.units;
@@ -227,7 +240,7 @@ fn count_removed<'a>(
 }
 
 /// Returns the hash of the variants that changes remove. The order of the
-/// changes does not matter.
+/// changes does not matter, nor what they add.
 fn hash_of(changes: &[Change]) -> String {
     let keys = changes.iter().filter_map(|change| match change {
         Change::RemoveVariant(type_url, name, constraints) => {

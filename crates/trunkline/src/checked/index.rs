@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::BuildHasher as _;
+use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use trunkline_core::facts::Reference;
@@ -65,20 +66,21 @@ impl Index {
         item: Item,
     ) -> Result<ItemId, Box<Contradiction>> {
         let id = self.slots.add(unit, item);
-        if let Err((other_id, fault)) = self.insert_keys(id) {
-            let other = self.slots.get(other_id).map(|item| item.unit);
-            let removed = self.slots.take(id);
-            return match removed {
-                Some((_, item)) => Err(Box::new(Contradiction { item, other, fault })),
-                None => Ok(id),
-            };
+        let Err((other_id, fault)) = self.insert_keys(id) else {
+            return Ok(id);
+        };
+        let other = self.slots.get(other_id).map(|item| item.unit);
+        match self.slots.take(id) {
+            Some((_, item)) => Err(Box::new(Contradiction { item, other, fault })),
+            // It was added above, so it is always there.
+            None => Ok(id),
         }
-        Ok(id)
     }
 
     /// Inserts the name and the domains of an item, and counts its aliases and
-    /// references. If another item contradicts it, nothing is inserted, and
-    /// that item is returned with the reason.
+    /// references. If another item contradicts it, nothing is inserted, and the
+    /// error has that item with the reason. Of several, it is the one with the
+    /// lowest number.
     fn insert_keys(&mut self, id: ItemId) -> Result<(), (ItemId, Fault)> {
         let Some(item) = self.slots.get(id) else {
             return Ok(());
@@ -139,8 +141,9 @@ impl Index {
         items.filter(move |(_, item)| item.type_url == type_url && item.resource.name == *name)
     }
 
-    /// Returns whether an item has this name or alias.
-    pub(super) fn answers(&self, reference: &Reference) -> bool {
+    /// Returns whether an item has the name of this reference, or an alias of
+    /// that name.
+    pub(super) fn has_name(&self, reference: &Reference) -> bool {
         let mut variants = self.variants(&reference.type_url, &reference.name);
         variants.next().is_some() || self.aliases.contains_key(reference)
     }
@@ -151,11 +154,14 @@ impl Index {
     }
 }
 
+/// Returns the hash under which an item of this type and name is in the table
+/// of names.
 fn hash_name(hasher: &DefaultHashBuilder, type_url: &TypeUrl, name: &Name) -> u64 {
     hasher.hash_one((type_url, name))
 }
 
-/// Hashes an item again, when the table of names grows.
+/// Returns the hash of an item of the table, for when the table grows: the same
+/// as [`hash_name`] of its type and name.
 fn hash_item(hasher: &DefaultHashBuilder, slots: &Slots, id: ItemId) -> u64 {
     let item = slots.get(id);
     item.map_or(0, |item| {
@@ -180,7 +186,8 @@ fn increment(counts: &mut HashMap<Reference, usize>, key: &Reference) {
     }
 }
 
-/// Decrements a count, and removes it at zero.
+/// Decrements a count, and removes it at zero. A key that is not counted is
+/// ignored.
 fn decrement(counts: &mut HashMap<Reference, usize>, key: Reference) {
     if let Entry::Occupied(mut count) = counts.entry(key) {
         *count.get_mut() -= 1;
@@ -202,46 +209,35 @@ fn find_contradiction(item: SlotItem<'_>, slots: &Slots, other_id: ItemId) -> Op
 
     let is_same = own_resource.constraints == other_resource.constraints;
     let witness = if is_same {
-        Ok(Some(Params::default()))
+        Ok(Params::default())
     } else {
-        overlap(own_resource, other_resource)
+        overlap(own_resource, other_resource).transpose()?
     };
-    if witness == Ok(None) {
-        return None;
-    }
 
-    let type_url = item.type_url.clone();
-    let name = own_resource.name.clone();
+    let (type_url, name) = (item.type_url.clone(), own_resource.name.clone());
     let first = slots.place(other);
-    let owner = slots.units.origin_of(other.unit);
-    let own_origin = slots.units.origin_of(item.unit);
-    if let Some(owner) = owner.filter(|_| owner != own_origin) {
-        return Some(Fault::Owned {
+    Some(match (find_other_owner(item, other, slots), witness) {
+        (Some(origin), _) => Fault::Owned {
             type_url,
             name,
-            origin: slots.origins.name(owner),
+            origin,
             first,
-        });
-    }
-
-    if is_same {
-        return Some(Fault::Duplicate {
+        },
+        (None, _) if is_same => Fault::Duplicate {
             type_url,
             name,
             first,
-        });
-    }
-    Some(match witness {
-        Ok(witness) => Fault::Overlap {
+        },
+        (None, Ok(witness)) => Fault::Overlap {
             type_url,
             name,
             first,
             clients: Box::new(
                 [own_resource, other_resource].map(|resource| resource.clients().to_string()),
             ),
-            witness: witness.unwrap_or_default(),
+            witness,
         },
-        Err(source) => Fault::Undecided {
+        (None, Err(source)) => Fault::Undecided {
             name,
             first,
             source,
@@ -249,8 +245,15 @@ fn find_contradiction(item: SlotItem<'_>, slots: &Slots, other_id: ItemId) -> Op
     })
 }
 
+/// Returns the name of the origin of `other`, unless `item` is of the same.
+fn find_other_owner(item: SlotItem<'_>, other: SlotItem<'_>, slots: &Slots) -> Option<Arc<str>> {
+    let owner = slots.units.origin_of(other.unit)?;
+    let is_other = slots.units.origin_of(item.unit) != Some(owner);
+    is_other.then(|| slots.origins.name(owner))
+}
+
 /// Returns the parameters of a client that would see both resources; `None` if
-/// there is no such client.
+/// there is no such client. The error says that it cannot be decided.
 pub(super) fn overlap(one: &Resource, other: &Resource) -> Result<Option<Params>, ConstraintError> {
     one.clients().overlap(&other.clients())
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::finding::Finding;
 
 /// Sorts the findings of one document: by line, by column, by field where there
-/// are no lines, then by text. What is about the document as a whole comes
+/// are no lines, then by text. Findings about the document as a whole come
 /// first.
 pub fn sort_findings(findings: &mut [Finding]) {
     findings.sort_by(Finding::compare);
@@ -41,7 +41,8 @@ fn compare_fields(left: &str, right: &str) -> Ordering {
     left.cmp(right)
 }
 
-/// Splits a text after the digits, or after what is none, at its beginning.
+/// Splits a text after its first part, which is either all digits or has none,
+/// and is as long as possible.
 fn split_part(text: &str) -> (&str, &str) {
     let begins_with_digit = text.starts_with(|c: char| c.is_ascii_digit());
     let end = text.find(|c: char| c.is_ascii_digit() != begins_with_digit);

@@ -32,7 +32,8 @@ impl Origins {
         self.by_name.get(name).copied()
     }
 
-    /// Returns the number of an origin. A new origin gets a free number.
+    /// Returns the number of an origin. A new origin gets a free number, which
+    /// it keeps at least until the next [`Self::forget_empty`].
     pub(super) fn find_or_add(&mut self, name: &str) -> OriginId {
         self.find(name).unwrap_or_else(|| {
             let name: Arc<str> = name.into();
@@ -48,7 +49,8 @@ impl Origins {
         })
     }
 
-    /// Returns the name of an origin; empty if the number is not one.
+    /// Returns the name of an origin; an empty text if no origin has the
+    /// number.
     pub(super) fn name(&self, id: OriginId) -> Arc<str> {
         let origin = self.origins.get(id.0 as usize).and_then(Option::as_ref);
         origin.map_or_else(Arc::default, |origin| Arc::clone(&origin.name))
@@ -61,7 +63,8 @@ impl Origins {
         }
     }
 
-    /// Counts the removal of an item of an origin.
+    /// Counts the removal of an item of an origin, which was counted by
+    /// [`Self::add_item`].
     pub(super) fn remove_item(&mut self, id: OriginId) {
         if let Some(origin) = self.get_mut(id) {
             origin.items -= 1;

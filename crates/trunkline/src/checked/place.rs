@@ -125,11 +125,12 @@ impl At {
         Place { field, ..place }
     }
 
-    /// Returns two numbers that sort the places of a document.
+    /// Returns two numbers by which the places of a document are sorted.
     pub(super) fn order(&self) -> (u32, u32) {
         match &self.0 {
             Where::Text(position) => (position.line, position.column),
-            // A resource comes before the virtual hosts in it.
+            // A resource comes before the virtual hosts in it: `NO_HOST`
+            // becomes zero.
             Where::Binary { index, host, .. } => (*index, host.wrapping_add(1)),
             Where::Unknown => (0, 0),
         }

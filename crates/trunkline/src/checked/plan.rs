@@ -26,6 +26,7 @@ pub(super) struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
+    /// Returns a plan that replaces nothing yet.
     pub(super) fn new(index: &'a mut Index, origin: OriginId) -> Self {
         Self {
             index,
@@ -40,26 +41,8 @@ impl<'a> Plan<'a> {
     /// them out of the index.
     pub(super) fn open(mut self, mut edit: ResourceEdit) -> OpenEdit {
         let items = std::mem::take(&mut edit.document.items);
-        let Groups { units, alone } = Groups::of(items);
-
-        if edit.replaces_origin {
-            self.replace_origin();
-        } else {
-            for (key, items) in &units {
-                self.replace_unit(key, items);
-            }
-            for item in &alone {
-                self.replace_written(&key_of(item));
-            }
-        }
-        for key in &edit.document.empty {
-            self.replace_written(key);
-        }
-
-        let items = units.iter().flat_map(|(_, items)| items);
-        for item in items.chain(&alone) {
-            self.replace_variant(item, edit.takes_over);
-        }
+        let groups = Groups::of(items);
+        self.replace_old(&edit, &groups);
         for removal in &edit.removals {
             self.remove(removal, edit.takes_over);
         }
@@ -78,19 +61,36 @@ impl<'a> Plan<'a> {
             ..OpenEdit::default()
         };
         open.take_out(index, replaced);
-        open.units.insert(UnitId::alone(origin));
-        open.new.push((UnitId::alone(origin), alone));
-
-        for (key, items) in units {
-            let key = UnitKey::Resource(key);
-            let unit = index.slots.units.find_or_add(origin, key);
-            open.units.insert(unit);
-            open.new.push((unit, items));
-        }
+        open.add_new(index, origin, groups);
         open
     }
 
-    /// Replaces all items of the origin.
+    /// Marks the items that the new ones of an edit stand in place of as
+    /// replaced: those that were written under the same keys, or all of the
+    /// origin, and variants that the new ones contradict.
+    fn replace_old(&mut self, edit: &ResourceEdit, groups: &Groups) {
+        let Groups { units, alone } = groups;
+        if edit.replaces_origin {
+            self.replace_origin();
+        } else {
+            for (key, items) in units {
+                self.replace_unit(key, items);
+            }
+            for item in alone {
+                self.replace_written(&key_of(item));
+            }
+        }
+        for key in &edit.document.empty {
+            self.replace_written(key);
+        }
+
+        let items = units.iter().flat_map(|(_, items)| items);
+        for item in items.chain(alone) {
+            self.replace_variant(item, edit.takes_over);
+        }
+    }
+
+    /// Marks all items of the origin as replaced.
     fn replace_origin(&mut self) {
         let items = self.index.slots.iter();
         let own = items.filter(|(_, item)| self.is_own(item.unit));
@@ -98,14 +98,15 @@ impl<'a> Plan<'a> {
         self.replaced.extend(ids);
     }
 
-    /// Returns whether a unit belongs to the origin.
+    /// Returns whether a unit, or a resource that is written alone, belongs to
+    /// the origin.
     fn is_own(&self, unit: UnitId) -> bool {
         self.index.slots.units.origin_of(unit) == Some(self.origin)
     }
 
-    /// Replaces what was written before under a key; without constraints, all of
-    /// its name. A resource with constraints around it may have been one item
-    /// before, or the several that its conditions made.
+    /// Marks what the origin wrote before under a key as replaced; without
+    /// constraints, all of its name. A resource with constraints around it may
+    /// have been one item before, or the several that its conditions made.
     fn replace_written(&mut self, key: &ResourceKey) {
         if key.constraints.is_none() {
             self.replace_name(&key.type_url, &key.name);
@@ -124,8 +125,9 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Marks the items that were written under the key of a unit as replaced. A
-    /// key without constraints replaces all items of its name.
+    /// Marks the items that the origin wrote before under the key of a unit as
+    /// replaced. If the unit is a route configuration that lists no virtual
+    /// hosts, those that came with it are kept, with a warning.
     fn replace_unit(&mut self, key: &ResourceKey, items: &[Item]) {
         let (type_url, name) = (&key.type_url, &key.name);
         self.replace_written(key);
@@ -177,7 +179,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Replaces all items of a unit.
+    /// Marks all items of a unit as replaced.
     fn replace_items(&mut self, unit: UnitId) {
         if let Some(unit) = self.index.slots.units.get(unit) {
             self.replaced.extend(&unit.items);
@@ -212,9 +214,9 @@ impl<'a> Plan<'a> {
         self.replaced.extend(replaced);
     }
 
-    /// Marks a resource as removed. The virtual hosts that came with a route
-    /// configuration go with its last variant. A resource of another origin is
-    /// a mistake, unless names are taken over.
+    /// Marks the items that a removal selects as replaced. The virtual hosts
+    /// that came with a route configuration go with its last variant. A
+    /// resource of another origin is a mistake, unless names are taken over.
     fn remove(&mut self, removal: &Removal, takes_over: bool) {
         if !takes_over && let Some(finding) = self.find_owner(removal) {
             self.findings.push(finding);
@@ -245,8 +247,9 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Returns whether a variant of the name is removed: the one with these
-    /// constraints, or each that conditions made of a resource with these
+    /// Returns whether a removal takes this variant of its name. One without
+    /// constraints takes all variants. With constraints it takes the variant
+    /// that has them, and each that conditions made of a resource with these
     /// constraints around it.
     fn selects(&self, removal: &Removal, item: SlotItem<'_>) -> bool {
         removal.variant.as_ref().is_none_or(|variant| {
@@ -256,9 +259,9 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Returns the finding that a resource belongs to another origin. Returns
-    /// `None` if a variant of the resource is the origin's own, or if there is
-    /// none.
+    /// Returns the finding that the resource of a removal belongs to another
+    /// origin. Returns `None` if one of the variants that the removal selects
+    /// is the origin's own, or if it selects none.
     fn find_owner(&self, removal: &Removal) -> Option<Finding> {
         let slots = &self.index.slots;
         let variants = self.index.variants(&removal.type_url, &removal.name);
@@ -279,7 +282,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Returns whether a unit is a resource of this type.
+/// Returns whether a unit was written as a resource of this type, rather than
+/// as a file or as a part of another resource.
 fn is_written_as(unit: &Unit, type_url: &TypeUrl) -> bool {
     matches!(&unit.key, UnitKey::Resource(key) if key.type_url == *type_url)
 }
@@ -303,7 +307,7 @@ pub(super) struct Groups {
 
 impl Groups {
     /// Groups the items of a document into units. The items of one resource
-    /// follow each other in the document.
+    /// have to follow each other in the document.
     pub(super) fn of(items: Vec<Item>) -> Self {
         let mut groups = Self::default();
         let mut indexes: HashMap<ResourceKey, usize> = HashMap::new();
@@ -338,7 +342,7 @@ fn is_all_of_resource(item: &Item) -> bool {
     !item.is_inline_host && !uses_vhds && item.wrapper_constraints == item.resource.constraints
 }
 
-/// Checks whether an item belongs to the unit of this key: as a variant of the
+/// Returns whether an item belongs to the unit of this key: as a variant of the
 /// resource, or as a virtual host that is written in the resource.
 fn is_in(item: &Item, key: &ResourceKey) -> bool {
     let ResourceKey {

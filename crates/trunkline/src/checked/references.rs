@@ -87,6 +87,9 @@ impl DanglingReferences {
         *self = Self::default();
     }
 
+    /// Returns the files whose references [`Self::update`] checks again: all
+    /// that are touched, that refer to a lost name, or of which a reference is
+    /// not dangling any more.
     fn concerned_units(
         &self,
         index: &Index,
@@ -113,17 +116,20 @@ impl DanglingReferences {
 }
 
 impl Index {
-    /// Returns whether a reference is to a name that no item has, and one
-    /// should have.
+    /// Returns whether a reference counts as dangling: no item has the name,
+    /// and one should have it. References to a whole collection never do, nor
+    /// do those to types that may come from another server.
     pub(super) fn is_dangling(&self, to: &Reference) -> bool {
         let is_checked = CHECKED_TYPES.contains(&to.type_url.as_str())
             || self.slots.count_of_type(&to.type_url) > 0;
         // A whole collection may be empty.
         let is_collection = to.name.as_str().ends_with('*');
-        is_checked && !is_collection && !self.answers(to)
+        is_checked && !is_collection && !self.has_name(to)
     }
 
-    /// Returns the dangling references of an item, at the place of the item.
+    /// Returns the dangling references of an item. Their findings are at the
+    /// place of the item, and name neither the field nor a similar name:
+    /// [`Self::describe_dangling`] adds both.
     pub(super) fn dangling_of<'a>(
         &'a self,
         (id, item): (ItemId, SlotItem<'a>),
@@ -198,8 +204,8 @@ impl Index {
         described.collect()
     }
 
-    /// Returns the items that refer to one of these names, by a visit of all
-    /// items.
+    /// Returns the items that refer to one of these names. Visits all items,
+    /// unless there are no names.
     pub(super) fn referrers<'a>(
         &'a self,
         targets: &'a HashSet<Reference>,

@@ -110,7 +110,7 @@ impl RowEdit {
         let mut new_items: BTreeMap<OriginId, Vec<Item>> = BTreeMap::new();
         for (key, row) in self.rows {
             let origin = index.slots.origins.find_or_add(&key.origin);
-            replaced.extend(find(index, origin, &key));
+            replaced.extend(find_item(index, origin, &key));
             if let Some(row) = row {
                 let items = new_items.entry(origin).or_default();
                 items.push(Item {
@@ -125,23 +125,16 @@ impl RowEdit {
         open.take_out(index, replaced);
 
         for (origin, items) in new_items {
-            let Groups { units, alone } = Groups::of(items);
-            open.units.insert(UnitId::alone(origin));
-            open.new.push((UnitId::alone(origin), alone));
-            for (key, items) in units {
-                let key = UnitKey::Resource(key);
-                let unit = index.slots.units.find_or_add(origin, key);
-                open.units.insert(unit);
-                open.new.push((unit, items));
-            }
+            open.add_new(index, origin, Groups::of(items));
         }
         open
     }
 }
 
 impl ContentSet {
-    /// Takes back changes that were settled but could not be kept. The caller
-    /// has taken back all later changes before.
+    /// Takes back changes that were settled but could not be kept: each row
+    /// becomes what it was before. The caller has taken back all later changes
+    /// already.
     pub(crate) fn take_back(&mut self, changes: &[RowChange]) {
         let rows = changes.iter();
         let rows = rows.map(|change| (change.key.clone(), change.before.clone()));
@@ -161,7 +154,7 @@ impl ContentSet {
 }
 
 /// Finds the item of a row; `None` if the set does not have it.
-fn find(index: &Index, origin: OriginId, key: &RowKey) -> Option<ItemId> {
+fn find_item(index: &Index, origin: OriginId, key: &RowKey) -> Option<ItemId> {
     let mut variants = index.variants(&key.type_url, &key.name);
     let variant = variants.find(|(_, item)| {
         item.resource.constraints == key.constraints
@@ -197,7 +190,9 @@ impl Settling<'_> {
         merge(changes)
     }
 
-    /// Returns an added item as the change of a row; `None` if it is of a file.
+    /// Returns an added item as the change of a row that was not there before;
+    /// `None` if the item is of a file. [`merge`] joins it with the removal of
+    /// an old row.
     fn inserted_row(&self, id: ItemId) -> Option<RowChange> {
         let slots = &self.index.slots;
         let item = slots.get(id)?;
@@ -214,8 +209,8 @@ impl Settling<'_> {
         })
     }
 
-    /// Returns the origin of a unit whose items are rows. Returns `None` for a
-    /// file.
+    /// Returns the name of the origin whose rows the items of a unit are;
+    /// `None` for a file.
     fn origin_of_rows(&self, unit: UnitId) -> Option<Arc<str>> {
         let slots = &self.index.slots;
         let is_file = |key: &UnitKey| matches!(key, UnitKey::File { .. });
@@ -226,6 +221,7 @@ impl Settling<'_> {
     }
 }
 
+/// Returns the key of the row that a resource is.
 fn key_of(origin: &Arc<str>, type_url: &TypeUrl, resource: &Resource) -> RowKey {
     RowKey {
         origin: Arc::clone(origin),

@@ -21,6 +21,7 @@ use super::place::Place;
 use super::references::DanglingReferences;
 use super::rows::{AcceptedChanges, Keeping};
 use super::settle::Settling;
+use super::slots::SlotItem;
 use super::unit::{OriginId, UnitId, UnitKey};
 
 /// The treatment of a reference to a resource that does not exist.
@@ -150,12 +151,7 @@ impl ContentSet {
         keeping: Keeping,
         mut apply: impl FnMut(AcceptedChanges) -> Result<T, ApplyError>,
     ) -> Settlement<T> {
-        let origin = self.index.slots.origins.find_or_add(proposal.origin);
-        if proposal.is_complete {
-            self.incomplete.remove(&origin);
-        } else {
-            self.incomplete.insert(origin);
-        }
+        let origin = self.note_origin(&proposal);
 
         let edits = proposal.edits.into_iter();
         let edits = edits
@@ -179,31 +175,20 @@ impl ContentSet {
             self.confirmed.remove(hash);
         }
 
-        let lost = if checks_references {
-            settling.lost_names()
-        } else {
-            HashSet::new()
-        };
-        let variants = ChangedVariants::of(&settling);
-        let uncovered = self
-            .coverage
-            .update(settling.index, &variants.added, &variants.removed);
-        let references = if checks_references {
-            collect_reference_warnings(&settling, &lost)
-        } else {
-            Vec::new()
-        };
-        let warnings = collect_warnings(&settling, references, &self.coverage, &uncovered);
-
+        let lost = checks_references.then(|| settling.lost_names());
         let touched = settling.touched_units();
-        if proposal.effect == Effect::Rehearsed {
-            settling.undo();
-            self.coverage
-                .update(settling.index, &variants.removed, &variants.added);
-        } else if checks_references {
-            self.dangling.update(settling.index, &touched, &lost);
-        } else {
-            self.dangling.clear();
+        let is_rehearsed = proposal.effect == Effect::Rehearsed;
+        let warnings = update_coverage(
+            &mut settling,
+            &mut self.coverage,
+            lost.as_ref(),
+            is_rehearsed,
+        );
+        if !is_rehearsed {
+            match &lost {
+                Some(lost) => self.dangling.update(settling.index, &touched, lost),
+                None => self.dangling.clear(),
+            }
         }
 
         let edits = std::mem::take(&mut settling.edits);
@@ -218,6 +203,18 @@ impl ContentSet {
                 .collect(),
             warnings,
         }
+    }
+
+    /// Returns the number of a proposal's origin, and notes whether all
+    /// contents of that origin are known.
+    fn note_origin(&mut self, proposal: &Proposal<'_>) -> OriginId {
+        let origin = self.index.slots.origins.find_or_add(proposal.origin);
+        if proposal.is_complete {
+            self.incomplete.remove(&origin);
+        } else {
+            self.incomplete.insert(origin);
+        }
+        origin
     }
 
     /// Frees what a settlement leaves unused: the places of resources that are
@@ -236,7 +233,7 @@ impl ContentSet {
     }
 
     /// Confirms a change that is held, by its hash: it is accepted when it is
-    /// proposed again.
+    /// proposed again. Only the last 64 confirmations are kept.
     pub fn confirm(&mut self, hash: &str) {
         self.confirmed.add(hash);
     }
@@ -277,6 +274,8 @@ impl ContentSet {
         unserved.into_iter().flatten().cloned().collect()
     }
 
+    /// Finds the unit of a file: `root` is the position of the configured path
+    /// that the file was found below.
     fn find_file(&self, origin: &str, root: usize, name: &Arc<str>) -> Option<UnitId> {
         let origin = self.index.slots.origins.find(origin)?;
         let name = Arc::clone(name);
@@ -314,29 +313,39 @@ impl ContentSet {
         resources.collect()
     }
 
-    /// Returns the origin of a variant of a name, by its constraints; `None` if
-    /// the set does not have it.
+    /// Returns the name of the origin that has a resource; `None` if the set
+    /// does not have it. The resource is found by its type, name and
+    /// constraints.
     #[must_use]
     pub fn origin_of(&self, type_url: &TypeUrl, resource: &Resource) -> Option<Arc<str>> {
         let slots = &self.index.slots;
-        let mut variants = self.index.variants(type_url, &resource.name);
-        let (_, item) =
-            variants.find(|(_, item)| item.resource.constraints == resource.constraints)?;
+        let item = self.find_variant(type_url, resource)?;
         Some(slots.origins.name(slots.units.origin_of(item.unit)?))
     }
 
     /// Returns the place of a resource in its file; `None` if it is of no file,
-    /// or the set does not have it.
+    /// or the set does not have it. The resource is found by its type, name and
+    /// constraints.
     #[must_use]
     pub fn place_of(&self, type_url: &TypeUrl, resource: &Resource) -> Option<Place> {
-        let mut variants = self.index.variants(type_url, &resource.name);
-        let (_, item) =
-            variants.find(|(_, item)| item.resource.constraints == resource.constraints)?;
+        let item = self.find_variant(type_url, resource)?;
         item.at.is_known().then(|| self.index.slots.place(item))
     }
 
+    /// Finds the variant of a name that has the constraints of a resource,
+    /// whatever its body.
+    fn find_variant<'a>(
+        &'a self,
+        type_url: &'a TypeUrl,
+        resource: &'a Resource,
+    ) -> Option<SlotItem<'a>> {
+        let mut variants = self.index.variants(type_url, &resource.name);
+        let same = variants.find(|(_, item)| item.resource.constraints == resource.constraints);
+        same.map(|(_, item)| item)
+    }
+
     /// Returns the finding of a fault of a resource, at its place. Returns
-    /// `None` if the set does not have the resource.
+    /// `None` if the set does not have exactly this resource.
     #[must_use]
     pub fn finding(
         &self,
@@ -349,8 +358,8 @@ impl ContentSet {
         Some(self.index.slots.finding(item.unit, item.at, fault))
     }
 
-    /// Counts the resources of each type by their origins. Variants count one
-    /// by one.
+    /// Counts the resources of each type by the names of their origins.
+    /// Variants count one by one.
     #[must_use]
     pub fn count_by_origin(&self) -> BTreeMap<TypeUrl, BTreeMap<Arc<str>, usize>> {
         let slots = &self.index.slots;
@@ -425,6 +434,26 @@ fn apply_changes<T>(
     }
 }
 
+/// Tells the coverage of the variants that the accepted edits add and remove,
+/// and returns the warnings about these edits. A rehearsal is undone after
+/// that, in the index and in the coverage. `lost` is as in
+/// [`collect_warnings`].
+fn update_coverage(
+    settling: &mut Settling<'_>,
+    coverage: &mut Coverage,
+    lost: Option<&HashSet<Reference>>,
+    is_rehearsed: bool,
+) -> Vec<Finding> {
+    let variants = ChangedVariants::of(settling);
+    let uncovered = coverage.update(settling.index, &variants.added, &variants.removed);
+    let warnings = collect_warnings(settling, lost, coverage, &uncovered);
+    if is_rehearsed {
+        settling.undo();
+        coverage.update(settling.index, &variants.removed, &variants.added);
+    }
+    warnings
+}
+
 /// Returns warnings about references that dangle because of the accepted edits:
 /// those of resources that they write, and those to resources that they remove.
 fn collect_reference_warnings(settling: &Settling<'_>, lost: &HashSet<Reference>) -> Vec<Finding> {
@@ -442,14 +471,16 @@ fn collect_reference_warnings(settling: &Settling<'_>, lost: &HashSet<Reference>
 
 /// Collects the warnings about accepted edits, at most [`MOST_FINDINGS`]: those
 /// about references, those of the edits themselves, and values that no variant
-/// of an uncovered name serves.
+/// of an uncovered name serves. `lost` has the names that the edits remove and
+/// that are referred to; `None` means that references are not checked.
 fn collect_warnings(
     settling: &Settling<'_>,
-    references: Vec<Finding>,
+    lost: Option<&HashSet<Reference>>,
     coverage: &Coverage,
     uncovered: &BTreeSet<(TypeUrl, Name)>,
 ) -> Vec<Finding> {
-    let mut warnings = references;
+    let references = lost.map(|lost| collect_reference_warnings(settling, lost));
+    let mut warnings = references.unwrap_or_default();
     for (_, edit) in settling.accepted() {
         warnings.extend(edit.warnings.iter().cloned());
     }

@@ -66,9 +66,9 @@ impl<'a> Settling<'a> {
         self.restore(rejected);
     }
 
-    /// Inserts the items of an edit, or rejects the edit. Returns whether it
-    /// was accepted. `restore` puts the items that a rejected edit removed back
-    /// later.
+    /// Inserts the items of an edit, or rejects the edit, and returns whether
+    /// it is accepted. The items that a rejected edit removed are out of the
+    /// index until [`Self::restore`] puts them back.
     fn try_edit(&mut self, nth: usize) -> bool {
         if self.edits[nth].is_rejected() {
             return false;
@@ -86,8 +86,8 @@ impl<'a> Settling<'a> {
         !edit.is_rejected()
     }
 
-    /// Returns whether the contents of a file are unknown: they are rejected,
-    /// and there are none from before. They may have any resource.
+    /// Returns whether the contents of a file are unknown: its edit is
+    /// rejected, and there are none from before. They may have any resource.
     pub(super) fn has_unknown_contents(&self) -> bool {
         let mut rejected = self.edits.iter().filter(|edit| edit.is_rejected());
         rejected.any(|edit| edit.is_new_file)
@@ -117,8 +117,8 @@ impl<'a> Settling<'a> {
         }
     }
 
-    /// Takes the items that edits added in these units out of the index, and
-    /// returns the edits.
+    /// Takes back the items that accepted edits added in these units, and
+    /// returns the numbers of these edits.
     fn evict(&mut self, units: &BTreeSet<UnitId>) -> BTreeSet<usize> {
         let edits = units.iter().filter_map(|unit| self.edit_by_unit.get(unit));
         let edits = edits.filter(|nth| !self.edits[**nth].is_rejected());
@@ -129,13 +129,15 @@ impl<'a> Settling<'a> {
         evicted
     }
 
-    /// Takes the items that an edit added out of the index.
+    /// Takes the items that an edit added out of the index. They are its new
+    /// items again.
     fn take_back(&mut self, nth: usize) {
         let inserted = std::mem::take(&mut self.edits[nth].inserted);
         self.edits[nth].new = self.remove(inserted);
     }
 
-    /// Rejects an edit whose items are in the index.
+    /// Rejects an accepted edit for these reasons, of which [`MOST_FINDINGS`]
+    /// are kept, and puts the items that it removed back.
     fn reject(&mut self, nth: usize, mut findings: Vec<Finding>) {
         findings.truncate(MOST_FINDINGS);
         self.edits[nth].findings = findings;
@@ -143,8 +145,8 @@ impl<'a> Settling<'a> {
         self.restore(vec![nth]);
     }
 
-    /// Inserts all items, or none. The error has the items, and the units that
-    /// contradict them.
+    /// Inserts all items, or none. The error has the items again, the findings,
+    /// and the units that contradict them.
     fn insert(&mut self, groups: Vec<Group>) -> Result<Vec<ItemId>, Clash> {
         let mut inserted = Vec::new();
         let mut refused_groups: Vec<Group> = Vec::new();
@@ -184,8 +186,8 @@ impl<'a> Settling<'a> {
         })
     }
 
-    /// Takes items out of the index. The groups have them in the order in which
-    /// they were inserted.
+    /// Takes items out of the index, and returns them by unit, in the order in
+    /// which they were inserted.
     fn remove(&mut self, ids: Vec<ItemId>) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         // From the last to the first, so that the others keep their positions.
@@ -245,8 +247,9 @@ impl<'a> Settling<'a> {
         }
     }
 
-    /// Returns the references that dangle because of the edits: those of the
-    /// items that they add, and those to `lost` names. There may be a million.
+    /// Returns the references that dangle because of the accepted edits: those
+    /// of the items that they add, and those of other items to `lost` names.
+    /// There may be a million.
     pub(super) fn dangling<'s>(
         &'s self,
         lost: &'s HashSet<Reference>,
@@ -272,8 +275,8 @@ impl<'a> Settling<'a> {
         added_references.chain(lost_references.filter(|reference| lost.contains(&reference.target)))
     }
 
-    /// Returns the names that the edits remove and that an item still refers
-    /// to.
+    /// Returns the names that accepted edits remove, that no item has any more,
+    /// and that an item still refers to.
     pub(super) fn lost_names(&self) -> HashSet<Reference> {
         let mut lost = HashSet::new();
         for item in self.removed_items() {
@@ -290,7 +293,8 @@ impl<'a> Settling<'a> {
         lost
     }
 
-    /// Returns the edit that removes a name.
+    /// Returns the number of the accepted edit that removes a name; `None` if
+    /// no edit does.
     fn remover_of(&self, target: &Reference) -> Option<usize> {
         let removes = |edit: &OpenEdit| {
             let items = edit.old.iter().flat_map(|(_, items)| items);
@@ -302,8 +306,8 @@ impl<'a> Settling<'a> {
         self.edits.iter().position(is_remover)
     }
 
-    /// Makes the finding about an edit that removes a name to which a reference
-    /// leads.
+    /// Makes the finding about an edit that removes the name to which a
+    /// reference leads.
     fn still_needed(&self, nth: usize, reference: DanglingReference) -> Finding {
         let file = self.file_of(nth);
         Finding::whole(&file, reference.still_needed)
@@ -317,9 +321,9 @@ impl<'a> Settling<'a> {
         file.unwrap_or_default()
     }
 
-    /// Rejects the edits that the database refuses: those with a name of the
-    /// error, or all, if no edit has such a name. Returns whether an edit was
-    /// rejected.
+    /// Rejects the edits that the database refuses: those that add a resource
+    /// with a name of the error, or all, if no edit does. Returns whether there
+    /// was one.
     pub(super) fn reject_refused(&mut self, error: &ApplyError) -> bool {
         let names = names_of_error(error);
         let accepted: Vec<usize> = self.accepted().map(|(nth, _)| nth).collect();
@@ -343,7 +347,7 @@ impl<'a> Settling<'a> {
     }
 
     /// Rejects the edits that a held change is about. Returns whether there was
-    /// one.
+    /// one: without one, the same changes would be held again and again.
     pub(super) fn reject_held(&mut self, fault: &Fault) -> bool {
         let held_edits = self.held_edits(fault);
         let any_held = !held_edits.is_empty();
@@ -357,8 +361,8 @@ impl<'a> Settling<'a> {
         any_held
     }
 
-    /// Undoes the accepted edits: removes the items that they added, and puts
-    /// the items that they removed back.
+    /// Undoes the accepted edits: takes the items that they added out of the
+    /// index, and puts the items that they removed back.
     pub(super) fn undo(&mut self) {
         let accepted: Vec<usize> = self.accepted().map(|(nth, _)| nth).collect();
         for nth in &accepted {
@@ -389,7 +393,8 @@ impl<'a> Settling<'a> {
         groups.flat_map(|(_, items)| items)
     }
 
-    /// Returns the units that edits add items in, or remove items from.
+    /// Returns the units that any edit, rejected ones too, adds items in or
+    /// removes items from.
     pub(super) fn touched_units(&self) -> BTreeSet<UnitId> {
         let mut touched = BTreeSet::new();
         for edit in &self.edits {
@@ -432,7 +437,8 @@ fn names_of(item: &Item) -> impl Iterator<Item = &Name> {
     std::iter::once(&item.resource.name).chain(&item.resource.aliases)
 }
 
-/// Returns the names of the resources for which the database refused changes.
+/// Returns the names of the resources for which the database refused changes;
+/// none if it is not about resources.
 fn names_of_error(error: &ApplyError) -> Vec<&Name> {
     match error {
         ApplyError::Overlap { name, .. }

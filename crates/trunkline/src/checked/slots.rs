@@ -48,13 +48,14 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Reserves room for so many more items.
+    /// Reserves room for `count` more items.
     pub(super) fn reserve(&mut self, count: usize) {
         let more = count.saturating_sub(self.free.len());
         self.slots.reserve(more);
     }
 
-    /// Puts an item into a free slot, as the last item of its unit.
+    /// Puts an item into a free slot, as the last item of its unit. Counts it
+    /// for its type and its origin.
     pub(super) fn add(&mut self, unit_id: UnitId, item: Item) -> ItemId {
         let type_index = self.count_type(item.type_url);
         let number = self.free.pop().unwrap_or_else(|| {
@@ -83,7 +84,8 @@ impl Slots {
     }
 
     /// Takes an item out of its slot, and returns it with its unit. Returns
-    /// `None` if the slot is empty.
+    /// `None` if the slot is empty. The last item of the unit takes its
+    /// position in the unit.
     pub(super) fn take(&mut self, id: ItemId) -> Option<(UnitId, Item)> {
         let slot = self.slots.get_mut(id.0 as usize)?.take()?;
         self.free.push(id.0);
@@ -104,7 +106,7 @@ impl Slots {
         if let Some(unit) = self.units.get_mut(slot.unit) {
             unit.items.swap_remove(slot.position as usize);
             let moved = unit.items.get(slot.position as usize).copied();
-            (item.wrapper_constraints, item.is_inline_host) = unit.describe(&item.type_url);
+            (item.wrapper_constraints, item.is_inline_host) = unit.written_as(&item.type_url);
             if let Some(moved) = moved.and_then(|id| self.slots[id.0 as usize].as_mut()) {
                 moved.position = slot.position;
             }
@@ -127,10 +129,11 @@ impl Slots {
     /// Returns an item by its number; `None` if the slot is empty.
     pub(super) fn get(&self, id: ItemId) -> Option<SlotItem<'_>> {
         let slot = self.slots.get(id.0 as usize)?.as_ref()?;
-        Some(self.describe(slot))
+        Some(self.item_in(slot))
     }
 
-    fn describe<'a>(&'a self, slot: &'a Slot) -> SlotItem<'a> {
+    /// Returns the item in a slot.
+    fn item_in<'a>(&'a self, slot: &'a Slot) -> SlotItem<'a> {
         SlotItem {
             type_url: &self.types[slot.type_index as usize].0,
             resource: &slot.resource,
@@ -139,11 +142,12 @@ impl Slots {
         }
     }
 
-    /// Returns what an item has from its unit: the constraints in the wrapper,
-    /// and whether it is written in a route configuration.
+    /// Returns how an item was written, which its unit knows: the constraints
+    /// in the wrapper, and whether it is a virtual host in a route
+    /// configuration. An item that is written alone has its own constraints.
     pub(super) fn written_as(&self, item: SlotItem<'_>) -> (Option<Constraints>, bool) {
         match self.units.get(item.unit) {
-            Some(unit) => unit.describe(item.type_url),
+            Some(unit) => unit.written_as(item.type_url),
             None => (item.resource.constraints.clone(), false),
         }
     }
@@ -151,7 +155,7 @@ impl Slots {
     /// Returns all items with their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (ItemId, SlotItem<'_>)> {
         let slots = self.slots.iter().zip(0..);
-        slots.filter_map(|(slot, number)| Some((ItemId(number), self.describe(slot.as_ref()?))))
+        slots.filter_map(|(slot, number)| Some((ItemId(number), self.item_in(slot.as_ref()?))))
     }
 
     /// Replaces the resource of an item by an equal one, so that there are not
@@ -195,8 +199,8 @@ impl Slots {
     }
 
     /// Returns the place of an item, with the field if its document has no
-    /// lines. An item whose place was dropped gets the name of its origin as
-    /// its place.
+    /// lines. The place of an item that is of no file is the name of its
+    /// origin.
     pub(super) fn place(&self, item: SlotItem<'_>) -> Place {
         if item.at.is_known() {
             return item.at.full_place(&self.file_of(item.unit));
@@ -207,16 +211,17 @@ impl Slots {
         Place::whole(format!("origin {origin}").into())
     }
 
-    /// Reports a fault at a place of a unit.
+    /// Returns the finding of a fault at a place of a unit.
     pub(super) fn finding(&self, unit: UnitId, at: &At, fault: Fault) -> Finding {
         at.finding(&self.file_of(unit), fault)
     }
 }
 
 impl Unit {
-    /// Returns what an item of this type has from its unit: the constraints in
-    /// the wrapper, and whether it is written in a route configuration.
-    fn describe(&self, item_type: &TypeUrl) -> (Option<Constraints>, bool) {
+    /// Returns how an item of this type in the unit was written: the
+    /// constraints in the wrapper, and whether it is a virtual host in a route
+    /// configuration.
+    fn written_as(&self, item_type: &TypeUrl) -> (Option<Constraints>, bool) {
         match &self.key {
             UnitKey::File { .. } => (None, false),
             UnitKey::Resource(key) => (key.constraints.clone(), key.type_url != *item_type),

@@ -90,7 +90,8 @@ impl Units {
         self.by_key.find(hash, has_key).copied()
     }
 
-    /// Finds a unit by its key, or adds an empty one.
+    /// Finds a unit by its key, or adds an empty one. [`Self::remove_if_empty`]
+    /// removes one that stays empty.
     pub(super) fn find_or_add(&mut self, origin: OriginId, key: UnitKey) -> UnitId {
         self.find(origin, &key).unwrap_or_else(|| {
             let hash = self.hasher.hash_one((origin, &key));
@@ -108,7 +109,8 @@ impl Units {
         })
     }
 
-    /// Adds a unit under a free number.
+    /// Adds a unit under a free number. The caller inserts the number by its
+    /// key.
     fn add(&mut self, unit: Unit) -> UnitId {
         match self.free.pop() {
             Some(number) => {
@@ -136,7 +138,8 @@ impl Units {
         self.free.push(id.0);
     }
 
-    /// Returns the origin of a unit, or of resources that are written alone.
+    /// Returns the origin of a unit, or of resources that are written alone;
+    /// `None` if there is no such unit.
     pub(super) fn origin_of(&self, id: UnitId) -> Option<OriginId> {
         let alone = id.origin_if_alone();
         alone.or_else(|| self.get(id).map(|unit| unit.origin))

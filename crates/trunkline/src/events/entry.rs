@@ -160,8 +160,8 @@ impl LogEvent {
         }
     }
 
-    /// Returns about how much memory the event takes. Shared names count in
-    /// full, as the event may be the last that holds them.
+    /// Returns about how many bytes of memory the event takes. Shared names
+    /// count in full, because the event may be the last that holds them.
     pub(super) fn bytes(&self) -> usize {
         let client = self.client().map_or(0, |client| client.node.len());
         let heap = match self {
@@ -187,7 +187,7 @@ impl LogEvent {
     }
 }
 
-/// The memory that the change of a variant takes, about.
+/// Returns about how many bytes of memory the change of a variant takes.
 fn changed_bytes(changed: &Changed) -> usize {
     size_of::<Changed>() + changed.name.as_str().len()
 }

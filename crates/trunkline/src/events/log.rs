@@ -99,7 +99,7 @@ impl EventLog {
 }
 
 impl LogState {
-    /// Counts one more reader, up to the limit of readers.
+    /// Counts one more reader. An error if there are as many as there may be.
     pub(super) fn admit_reader(&self) -> Result<(), StartError> {
         let limit = self.limits.readers;
         let increment = |readers| (readers < limit).then_some(readers + 1);
@@ -190,7 +190,7 @@ fn acknowledgement_event(client: ClientStream, acknowledged: Acknowledged<'_>) -
     }
 }
 
-/// Counts changes that are in the order of their types.
+/// Counts changes by type. They are in the order of their types.
 fn count_by_type(changed: &[Changed]) -> Vec<(TypeUrl, ChangeCounts)> {
     let of_one_type = changed.chunk_by(|a, b| a.type_url == b.type_url);
     let counts =

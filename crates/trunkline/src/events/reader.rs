@@ -36,7 +36,8 @@ impl Reader {
         })
     }
 
-    /// Moves the reader to where it begins.
+    /// Moves the reader to where it begins. An error means that events which
+    /// should follow are not known here.
     pub(super) fn begin(mut self, start: Start) -> Result<Self, StartError> {
         (self.place, self.has_gap) = self.log.lock().find(start)?;
         Ok(self)
@@ -69,21 +70,21 @@ impl Reader {
         }
     }
 
-    /// The id of the event before the next one: who begins after it goes on
-    /// where this reader is.
+    /// Returns the id of the last event that this reader has passed. A reader
+    /// that begins after that id goes on where this one is.
     #[must_use]
     pub fn position(&self) -> EventId {
         self.log.lock().id(self.place.passed)
     }
 
-    /// The newest revision of the contents.
+    /// Returns the newest revision of the contents.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.log.lock().revision()
     }
 
-    /// Whether ACKs, NACKs or other events after the revision at which the
-    /// reader began are forgotten. Changes are not.
+    /// Returns whether ACKs, NACKs or other events are forgotten that came
+    /// after the revision at which the reader began. Changes never are.
     #[must_use]
     pub fn has_gap(&self) -> bool {
         self.has_gap

@@ -137,9 +137,9 @@ impl Ring {
         }
     }
 
-    /// Adds an event. Returns an old event that had to be forgotten for it: the
+    /// Adds an event. Returns an old event that had to be forgotten for it. The
     /// caller frees that one without the lock, and calls [`Self::forget_one`]
-    /// for others.
+    /// until it returns none.
     pub(super) fn push(&mut self, event: Arc<LogEvent>) -> Option<Arc<LogEvent>> {
         if let LogEvent::Changed { revision, .. } = *event {
             self.note_revision(revision);
@@ -161,7 +161,7 @@ impl Ring {
         self.forget_one()
     }
 
-    /// Notes a revision of the contents.
+    /// Notes a revision of the contents, unless a newer one is known.
     pub(super) fn note_revision(&mut self, revision: u64) {
         self.revision = self.revision.max(revision);
     }
@@ -188,8 +188,8 @@ impl Ring {
         Some(slot.event)
     }
 
-    /// Finds the place at which a reader begins, and whether events after its
-    /// revision are missing that are no changes.
+    /// Finds the place at which a reader begins, and whether events that are no
+    /// changes are forgotten after its revision.
     pub(super) fn find(&self, start: Start) -> Result<(Place, bool), StartError> {
         match start {
             Start::Now => Ok((self.end_place(), false)),
@@ -216,7 +216,8 @@ impl Ring {
     }
 
     /// Returns the place after the change of a revision, and whether events
-    /// between are missing. An error means a revision that is not in the log.
+    /// that are no changes are forgotten after it. An error means that changes
+    /// after the revision are forgotten, or that the contents have not had it.
     fn find_revision(&self, revision: u64) -> Result<(Place, bool), StartError> {
         let current = self.revision;
         if revision > current {
@@ -275,39 +276,39 @@ impl Ring {
         })
     }
 
-    /// The newest revision of the contents.
+    /// Returns the newest revision of the contents.
     pub(super) fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// The id of the event with this number.
+    /// Returns the id of the event with this number.
     pub(super) fn id(&self, number: u64) -> EventId {
         let log = self.log;
         EventId { log, number }
     }
 
-    /// The place after the newest event.
+    /// Returns the place after the newest event.
     pub(super) fn end_place(&self) -> Place {
         Place::after(self.end())
     }
 
-    /// The number of the newest event.
+    /// Returns the number of the newest event; zero if there was none.
     fn end(&self) -> u64 {
         self.forgotten + self.slots.len() as u64
     }
 }
 
 impl Place {
-    /// The place after the event with this number.
+    /// Returns the place after the event with this number.
     fn after(passed: u64) -> Self {
         Self { passed, floor: 0 }
     }
 }
 
 impl Slot {
-    /// Whether the event came after the change with a revision. An ACK of that
-    /// change did, even if it was told of sooner: streams do not wait for the
-    /// hooks of a change.
+    /// Returns whether the event came after the change with a revision. An ACK
+    /// of that change did, even if it was told of sooner: streams do not wait
+    /// for the hooks of a change.
     fn is_after(&self, revision: u64) -> bool {
         match *self.event {
             LogEvent::Changed { revision: made, .. } => made > revision,

@@ -52,7 +52,8 @@ impl<T: Sliced> Engine<T> {
     }
 
     /// Waits for the lock, and notes the time if it is the longest wait so far.
-    /// The clock is read only here: most calls of `lock` do not wait.
+    /// The clock is read only here, because most calls of [`Self::lock`] do not
+    /// wait.
     #[cold]
     fn lock_after_wait(&self) -> EngineGuard<'_, T> {
         let start = Instant::now();
@@ -82,7 +83,8 @@ impl<T: Sliced> Engine<T> {
         }
     }
 
-    /// The longest wait of a thread since [`Self::take_longest_wait`] reset it.
+    /// Returns the longest wait of a thread, since the start or since
+    /// [`Self::take_longest_wait`].
     pub(super) fn longest_wait(&self) -> Duration {
         Duration::from_nanos(self.longest.load(Ordering::Relaxed))
     }

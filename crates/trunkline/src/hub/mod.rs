@@ -81,11 +81,14 @@ impl<W: Watcher> State<W> {
         self.note_woken_at(self.revision);
     }
 
-    /// Notes them with the revision that the transaction at hand will make.
+    /// Notes the streams that were woken since the last note, with the revision
+    /// that the transaction at hand will make.
     fn note_woken_for_next(&mut self) {
         self.note_woken_at(self.revision + 1);
     }
 
+    /// Notes the streams that were woken since the last note, with this
+    /// revision.
     fn note_woken_at(&mut self, revision: u64) {
         let ids = self.db.take_woken_streams().into_iter();
         self.woken.extend(ids.map(|id| (id.index(), revision)));
@@ -95,7 +98,7 @@ impl<W: Watcher> State<W> {
         }
     }
 
-    /// Keeps the newest revision of each woken stream.
+    /// Keeps one entry of each woken stream, with the newest revision.
     fn merge_woken(&mut self) {
         self.woken
             .sort_unstable_by_key(|(index, revision)| (*index, Reverse(*revision)));
@@ -103,8 +106,8 @@ impl<W: Watcher> State<W> {
     }
 
     /// Takes the watchers of all woken streams, once each, with the newest
-    /// revision that concerns them. One that took the place of a stream which
-    /// has ended is woken for nothing.
+    /// revision that concerns them. A watcher that took the index of a stream
+    /// which has ended is woken for nothing.
     fn take_woken(&mut self) -> Vec<(Arc<W>, u64)> {
         self.note_woken();
         self.merge_woken();
@@ -116,7 +119,7 @@ impl<W: Watcher> State<W> {
 }
 
 impl<W: Watcher> Hub<W> {
-    /// A hub without watchers, whose clock starts now.
+    /// Returns a hub without watchers, whose clock starts now.
     pub(crate) fn new(db: Database) -> Self {
         Self {
             engine: Engine::new(State {
@@ -241,13 +244,14 @@ impl<W: Watcher> Hub<W> {
         self.announced.fetch_max(revision, Ordering::Release);
     }
 
-    /// The newest revision of which all watchers that it concerns were woken.
+    /// Returns the newest revision of which all watchers that it concerns were
+    /// woken.
     pub(crate) fn announced(&self) -> u64 {
         self.announced.load(Ordering::Acquire)
     }
 
     /// Opens a stream of the database for a watcher. `open` returns the id of
-    /// the stream, and a result that is passed on.
+    /// the stream, and a result that is returned here.
     pub(crate) fn open<S>(
         &self,
         watcher: &Arc<W>,
@@ -263,9 +267,9 @@ impl<W: Watcher> Hub<W> {
         opened
     }
 
-    /// Closes a part of a stream of the database. `close` returns whether
-    /// nothing is left of the stream; then its watcher is dropped too. Returns
-    /// the same.
+    /// Closes a part of a stream of the database, by `close`. Returns what that
+    /// returns: whether nothing is left of the stream. Then its watcher is
+    /// dropped too.
     pub(crate) fn close_slice(
         &self,
         id: StreamId,
@@ -280,7 +284,7 @@ impl<W: Watcher> Hub<W> {
         is_closed
     }
 
-    /// The watchers of all open streams.
+    /// Returns the watchers of all open streams.
     pub(crate) fn watchers(&self) -> Vec<Arc<W>> {
         self.lock().watchers.iter().flatten().cloned().collect()
     }
@@ -291,7 +295,8 @@ impl<W: Watcher> Hub<W> {
         self.engine.give_way();
     }
 
-    /// The longest wait of a thread for the database, since it was last taken.
+    /// Returns the longest wait of a thread for the database, since the start
+    /// or since it was last taken.
     pub(crate) fn longest_wait(&self) -> Duration {
         self.engine.longest_wait()
     }
@@ -301,7 +306,7 @@ impl<W: Watcher> Hub<W> {
         self.engine.take_longest_wait()
     }
 
-    /// The time on the hub's clock.
+    /// Returns the time on the hub's clock.
     pub(crate) fn now(&self) -> Moment {
         Moment::new(self.start.elapsed())
     }
@@ -315,6 +320,7 @@ impl<W: Watcher> Hub<W> {
         self.engine.lock()
     }
 
+    /// Locks out other transactions.
     fn writing(&self) -> MutexGuard<'_, ()> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -62,8 +62,8 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// Returns the checks that find a send which is stalled for longer than the
-    /// timeout. Zero means no timeout.
+    /// Makes the checks that find a send which is stalled for longer than the
+    /// timeout. Zero means no timeout: idle connections are found all the same.
     pub(super) fn new(send_timeout: Duration) -> Self {
         let has_timeout = !send_timeout.is_zero();
         let share = send_timeout / CHECKS_OF_SEND;
@@ -91,12 +91,14 @@ impl Patience {
 }
 
 impl Activity {
-    /// A connection without a request, of an address whose effort is not known.
+    /// Makes the activity of a new connection without requests, of an address
+    /// whose effort is not counted.
     pub(crate) fn new(address: Option<ClientAddress>) -> Arc<Self> {
         Self::with_address(address, Arc::default())
     }
 
-    /// Returns the activity of a new connection, without requests.
+    /// Makes the activity of a new connection without requests, whose effort
+    /// counts for its address.
     pub(super) fn with_address(address: Option<ClientAddress>, effort: Arc<Effort>) -> Arc<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         Arc::new(Self {
@@ -114,7 +116,7 @@ impl Activity {
         })
     }
 
-    /// Counts a request until the result is dropped.
+    /// Counts a request, until the result is dropped.
     pub(super) fn begin_request(self: &Arc<Self>) -> OpenRequest {
         self.had_request.store(true, Ordering::Relaxed);
         self.effort.charge(cost::REQUEST);
@@ -127,12 +129,12 @@ impl Activity {
         }
     }
 
-    /// Counts the effort of a message on a discovery stream.
+    /// Counts the effort of a message on a discovery stream, for the address.
     pub(crate) fn charge_message(&self) {
         self.effort.charge(cost::MESSAGE);
     }
 
-    /// Whether no request is open.
+    /// Returns whether no request is open.
     pub(super) fn is_silent(&self) -> bool {
         self.open.load(Ordering::Relaxed) == 0
     }
@@ -161,9 +163,10 @@ impl Activity {
         self.retired.notified().await;
     }
 
-    /// Checks the connection after an interval of the patience. Cuts a
-    /// connection whose peer has taken nothing for too long, and returns
-    /// whether it did. An idle one is told to close.
+    /// Checks the connection; to be called once in each interval of the
+    /// patience. Cuts a connection whose peer has taken nothing for too long,
+    /// and returns whether it did. One that is idle for too long is told to
+    /// close.
     pub(super) fn check(&self, patience: Patience) -> bool {
         self.check_idle(patience.idle_checks);
         let is_stalled = |mark: &SendMark| mark.is_stalled(patience.send_checks);
@@ -178,6 +181,8 @@ impl Activity {
         stalled
     }
 
+    /// Counts a check without an open request, and tells the connection to
+    /// close after more than `most_checks` of them in a row.
     fn check_idle(&self, most_checks: u32) {
         if !self.is_silent() {
             self.idle_checks.store(0, Ordering::Relaxed);
@@ -219,9 +224,9 @@ mod tests {
         assert!(patience.interval <= Duration::from_secs(10));
         let activity = Activity::new(None);
         let requests = [(); 3].map(|()| activity.begin_request());
-        requests[1].mark.wait();
+        requests[1].mark.note_new();
         let checks = (0..100).take_while(|_| {
-            requests[0].mark.wait();
+            requests[0].mark.note_new();
             !activity.check(patience)
         });
         let took = patience.interval * u32::try_from(checks.count()).unwrap();
@@ -236,7 +241,7 @@ mod tests {
         let patience = Patience::new(Duration::ZERO);
         let activity = Activity::new(None);
         let request = activity.begin_request();
-        request.mark.wait();
+        request.mark.note_new();
         assert!(!(0..1000).any(|_| activity.check(patience)));
     }
 

@@ -81,7 +81,7 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// The lane in which the address is served now.
+    /// Returns the lane in which the address is served now.
     pub(super) fn lane(&self) -> Lane {
         if self.is_greedy.load(Ordering::Relaxed) {
             Lane::Back
@@ -101,14 +101,15 @@ impl Effort {
         }
     }
 
-    /// Whether nothing is left of what was spent.
+    /// Returns whether nothing is left of what was spent: all of it has been
+    /// earned since.
     pub(super) fn is_at_rest(&self) -> bool {
         self.settle_account(Instant::now()) == 0
     }
 
     /// Settles the account: subtracts what was earned since the last settlement
     /// from what was spent, and decides whether the address is greedy. Returns
-    /// the balance.
+    /// what is left, in nanoseconds.
     fn settle_account(&self, now: Instant) -> u64 {
         let mut account = self.lock();
         account.spent += self.spent.swap(0, Ordering::Relaxed);

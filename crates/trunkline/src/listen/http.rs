@@ -30,8 +30,9 @@ const HTTP1_BUFFER: usize = 64 << 10;
 
 impl Listening {
     /// Serves the HTTP requests of a connection until it ends. A connection
-    /// that has to close takes no more requests, and [`Closing`] tells the open
-    /// ones. `met` is called if the connection is cut.
+    /// that has to close takes no more requests, and tells the open ones by
+    /// [`Closing`]. `met` is called if the connection is cut because it made no
+    /// request.
     pub(super) async fn serve_http<B>(
         &self,
         io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -126,8 +127,8 @@ impl Listening {
     }
 }
 
-/// Waits until a connection has to end at once, and reports one that made no
-/// request.
+/// Waits until a connection has to end at once: somebody cuts it, or it makes
+/// no request in time, which is reported.
 async fn wait_until_cut(activity: &Activity, met: &OnLimit) {
     tokio::select! {
         () = activity.wait_until_cut() => {}

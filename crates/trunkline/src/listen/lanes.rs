@@ -58,6 +58,7 @@ pub(super) enum Lane {
 }
 
 impl Lanes {
+    /// Returns the runtime of a lane.
     pub(super) fn handle(&self, lane: Lane) -> &Handle {
         match lane {
             Lane::Front => &self.front,

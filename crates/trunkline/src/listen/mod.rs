@@ -199,7 +199,7 @@ impl Listening {
     {
         let listening = Arc::new(self);
         let met: OnLimit = Arc::new(met);
-        let open = listening.open_connections();
+        let open = listening.new_open_connections();
         let checks = open.check(Patience::new(listening.send_timeout), |limit| met(limit));
         tokio::select! {
             () = listening.serve_all(listener, service, &open, &met) => {}
@@ -208,8 +208,9 @@ impl Listening {
         }
     }
 
-    /// Returns an empty table of connections.
-    fn open_connections(&self) -> Arc<OpenConnections> {
+    /// Returns an empty table of connections. Its limit is that of the
+    /// settings, or what the descriptors of the process allow.
+    fn new_open_connections(&self) -> Arc<OpenConnections> {
         let max = self.connections.min(descriptors::for_connections());
         // Without a limit of its own, an address may have half of the places.
         let per_address = match self.connections_per_address {
@@ -290,25 +291,37 @@ impl Listening {
                 continue;
             };
 
-            let (listening, met) = (Arc::clone(self), Arc::clone(met));
-            let service = service.clone();
             let connection = Connection {
                 peer: Some(peer),
                 local: socket.local_addr().ok(),
                 ..Connection::default()
             };
             let executor = self.executor(&place.activity);
-            executor.spawn(tasks.track_future(async move {
-                let socket = listening.register_again(socket, &place.activity);
-                if let Ok(socket) = socket {
-                    let serving = listening.serve_socket(socket, connection, &place, service, &met);
-                    serving.await;
-                }
-            }));
+            let (listening, met) = (Arc::clone(self), Arc::clone(met));
+            let serving = listening.serve_place(socket, connection, place, service.clone(), met);
+            executor.spawn(tasks.track_future(serving));
         }
     }
 
-    /// The executor of a connection's tasks.
+    /// Serves a connection that has a place in the table, until it is closed.
+    async fn serve_place<B>(
+        self: Arc<Self>,
+        socket: TcpStream,
+        connection: Connection,
+        place: Place,
+        service: impl Answers<B>,
+        met: OnLimit,
+    ) where
+        B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
+        B::Error: Into<BoxError>,
+    {
+        if let Ok(socket) = self.register_again(socket, &place.activity) {
+            let serving = self.serve_socket(socket, connection, &place, service, &met);
+            serving.await;
+        }
+    }
+
+    /// Returns what spawns the tasks of a connection in its lane.
     fn executor(&self, activity: &Activity) -> LaneExecutor {
         LaneExecutor {
             lanes: self.lanes.clone(),
@@ -316,9 +329,9 @@ impl Listening {
         }
     }
 
-    /// Moves a socket that the front lane has accepted to the runtime of the
-    /// back lane, if its address is served there. Charges the effort of a TLS
-    /// handshake if there will be one.
+    /// Registers a socket that the front lane has accepted with the present
+    /// runtime, if its address is served in the back lane. Counts the effort of
+    /// a TLS handshake if there will be one.
     fn register_again(&self, socket: TcpStream, activity: &Activity) -> io::Result<TcpStream> {
         if self.tls.is_some() {
             activity.effort.charge(cost::HANDSHAKE);
@@ -375,9 +388,9 @@ impl Listening {
         }
     }
 
-    /// Waits until a connection is too old: nine to eleven tenths of the
-    /// maximum, so that clients do not reconnect all at once. Without a
-    /// maximum, waits for ever.
+    /// Waits until a connection is too old: for nine to eleven tenths of the
+    /// maximum, so that clients do not reconnect all at once. Waits for ever
+    /// without a maximum.
     async fn wait_until_too_old(&self) {
         static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
         let Some(max) = self.max_age else {
@@ -389,8 +402,9 @@ impl Listening {
     }
 }
 
-/// Maps numbers evenly to the range from zero to one, neighbours far apart, by
-/// Fibonacci hashing: the upper bits of a product with the golden ratio.
+/// Maps a number to the range from zero to one. Consecutive numbers are far
+/// apart and fill the range evenly, by Fibonacci hashing: the upper bits of a
+/// product with the golden ratio.
 pub(crate) fn spread(number: u64) -> f64 {
     /// The golden ratio as a fraction of 2⁶⁴.
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -58,6 +58,8 @@ pub(super) struct Place {
 }
 
 impl OpenConnections {
+    /// Returns a table without connections, with places for `max`, and for
+    /// `max_per_address` of each address.
     pub(super) fn new(max: usize, max_per_address: usize) -> Arc<Self> {
         Arc::new(Self {
             max,
@@ -67,7 +69,8 @@ impl OpenConnections {
     }
 
     /// Gives a connection from this address a place in the table. Returns no
-    /// place if the connection is refused, and the limit that was met.
+    /// place if the connection is refused. Returns also the limit that was met:
+    /// even with a place, if another connection was cut for it.
     pub(super) fn open(self: &Arc<Self>, address: ClientAddress) -> (Option<Place>, Option<Limit>) {
         let mut table = self.lock();
         if table.count_of(address) >= self.max_per_address {
@@ -88,14 +91,14 @@ impl OpenConnections {
         (Some(place), met)
     }
 
-    /// Cuts a connection without a request, so that the system has a descriptor
-    /// again.
+    /// Cuts a connection without a request, if there is one, so that the system
+    /// has a descriptor again.
     pub(super) fn make_room(&self) {
         self.lock().cut_silent(None);
     }
 
-    /// Checks all connections, again and again. `met` is called for each
-    /// connection that is cut.
+    /// Checks all connections, again and again, and never returns. `met` is
+    /// called for each connection that is cut.
     pub(super) async fn check(&self, patience: Patience, met: impl Fn(Limit)) {
         loop {
             tokio::time::sleep(patience.interval).await;
@@ -120,17 +123,19 @@ impl OpenConnections {
 }
 
 impl Table {
+    /// Returns the number of open connections of an address.
     fn count_of(&self, address: ClientAddress) -> usize {
         self.addresses
             .get(&address)
             .map_or(0, |host| host.open.len())
     }
 
+    /// Returns all open connections.
     fn iter(&self) -> impl Iterator<Item = &Arc<Activity>> {
         self.addresses.values().flat_map(|host| host.open.values())
     }
 
-    /// Adds a connection, and charges its effort to its address.
+    /// Adds a connection, and counts its effort for its address.
     fn add(&mut self, address: ClientAddress) -> Arc<Activity> {
         let host = self.addresses.entry(address).or_default();
         host.effort.charge(cost::CONNECTION);
@@ -141,7 +146,7 @@ impl Table {
     }
 
     /// Removes a connection and returns it; `None` if it is not in the table.
-    /// The effort of an address that is not at rest is kept.
+    /// An address without connections is forgotten when it is at rest.
     fn remove(&mut self, address: ClientAddress, number: u64) -> Option<Arc<Activity>> {
         let host = self.addresses.get_mut(&address)?;
         let removed = host.open.remove(&number)?;
@@ -160,8 +165,9 @@ impl Table {
     }
 
     /// Cuts a connection without a request, the newest one of the address that
-    /// has the most connections. Returns `false` if that address has no such
-    /// connection, or not more connections than `newcomer` would have.
+    /// has the most connections. Returns `false`, and cuts nothing, if that
+    /// address has no such connection, or not more connections than `newcomer`
+    /// would have.
     fn cut_silent(&mut self, newcomer: Option<ClientAddress>) -> bool {
         let by_count = self
             .addresses

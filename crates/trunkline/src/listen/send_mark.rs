@@ -23,24 +23,25 @@ const WAITS: u32 = 1;
 const NEXT: u32 = 2;
 
 impl SendMark {
-    /// Something new waits.
-    pub(crate) fn wait(&self) {
+    /// Notes that something new waits for the peer.
+    pub(crate) fn note_new(&self) {
         let state = self.state.load(Ordering::Relaxed);
         let next = state.wrapping_add(NEXT) | WAITS;
         self.state.store(next, Ordering::Relaxed);
     }
 
-    /// Nothing waits any more.
-    pub(crate) fn taken(&self) {
+    /// Notes that nothing waits any more.
+    pub(crate) fn note_taken(&self) {
         let state = self.state.load(Ordering::Relaxed);
         self.state.store(state & !WAITS, Ordering::Relaxed);
     }
 
-    /// Something waits; it is the same as before if something waited already.
-    pub(crate) fn wait_on(&self) {
+    /// Notes that something waits. If something did before, it counts as the
+    /// same.
+    pub(crate) fn note_waiting(&self) {
         let state = self.state.load(Ordering::Relaxed);
         if state & WAITS == 0 {
-            self.wait();
+            self.note_new();
         }
     }
 
@@ -68,17 +69,17 @@ mod tests {
             assert!(!mark.is_stalled(2), "nothing waits");
         }
         for _ in 0..10 {
-            mark.wait();
+            mark.note_new();
             assert!(!mark.is_stalled(2), "another one each time");
-            mark.taken();
+            mark.note_taken();
             assert!(!mark.is_stalled(2), "taken");
         }
-        mark.wait();
+        mark.note_new();
         let stalled = [(); 5].map(|()| mark.is_stalled(2));
         assert_eq!(stalled, [false, false, false, true, true]);
-        mark.wait_on();
+        mark.note_waiting();
         assert!(mark.is_stalled(2), "still the same");
-        mark.taken();
+        mark.note_taken();
         assert!(!mark.is_stalled(2));
     }
 }

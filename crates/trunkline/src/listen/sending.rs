@@ -26,6 +26,7 @@ pub(super) struct Sending<B> {
 }
 
 impl<B> Sending<B> {
+    /// Returns the body of the response to an open request.
     pub(super) fn new(body: B, request: OpenRequest) -> Self {
         Self {
             body,
@@ -35,7 +36,7 @@ impl<B> Sending<B> {
     }
 
     /// Returns the first piece of a frame, and keeps the rest of its data for
-    /// the next pieces.
+    /// the next pieces. Trailers are one piece.
     fn first_piece(&mut self, frame: Frame<Bytes>) -> Frame<Bytes> {
         match frame.into_data() {
             Ok(data) if data.len() > PIECE => {
@@ -69,7 +70,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Sending<B> {
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         let this = &mut *self;
         // A transport polls for more when its peer has taken the last frame.
-        this.request.mark.taken();
+        this.request.mark.note_taken();
         let next_frame = if this.rest.is_empty() {
             let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
             frame.map(|frame| frame.map(|frame| this.first_piece(frame)))
@@ -77,7 +78,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Sending<B> {
             Some(Ok(Frame::data(this.next_piece())))
         };
         if next_frame.is_some() {
-            this.request.mark.wait();
+            this.request.mark.note_new();
         }
         Poll::Ready(next_frame)
     }

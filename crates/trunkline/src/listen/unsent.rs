@@ -23,8 +23,9 @@ pub(crate) struct Unsent {
 }
 
 impl Unsent {
-    /// Whether one more message may be built: a connection that has no message
-    /// on its way always may, however long the message is.
+    /// Returns whether one more message may be built, with fewer than
+    /// `max_bytes` on their way. A connection that has no message on its way
+    /// always may, however long the message is.
     pub(crate) fn has_room(&self, max_bytes: usize) -> bool {
         let bytes = self.bytes.load(Ordering::SeqCst);
         bytes == 0 || bytes < max_bytes
@@ -42,8 +43,8 @@ impl Unsent {
         self.taken.notify_one();
     }
 
-    /// Counts a message of so many bytes until the result is dropped. It counts
-    /// even if it is beyond the bound.
+    /// Counts a message of so many bytes until the result is dropped, even
+    /// beyond the limit.
     pub(crate) fn count(self: &Arc<Self>, bytes: usize) -> UnsentMessage {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         UnsentMessage {

@@ -23,7 +23,7 @@ impl<T> WatchedIo<T> {
         Self { io, activity }
     }
 
-    /// Marks the outcome of a write, and counts its effort.
+    /// Marks the outcome of a write, counts its effort, and returns it.
     fn mark_written(&self, outcome: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(bytes)) = &outcome {
             let effort = *bytes as u64 * cost::WRITTEN_BYTE;
@@ -32,12 +32,13 @@ impl<T> WatchedIo<T> {
         self.mark(outcome)
     }
 
-    /// Marks the outcome of a write, a flush or a shutdown.
+    /// Marks whether the peer takes what is written, by the outcome of a write,
+    /// a flush or a shutdown, and returns the outcome.
     fn mark<R>(&self, outcome: Poll<R>) -> Poll<R> {
         if outcome.is_pending() {
-            self.activity.write.wait_on()
+            self.activity.write.note_waiting()
         } else {
-            self.activity.write.taken()
+            self.activity.write.note_taken()
         }
         outcome
     }

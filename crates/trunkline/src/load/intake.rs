@@ -38,6 +38,7 @@ pub(super) struct Reporter {
 }
 
 impl Intake {
+    /// Returns an intake that stores into these reports.
     pub(super) fn new(reports: LoadReports) -> Self {
         let limits = QuestionLimits {
             at_once: AT_ONCE,
@@ -50,13 +51,13 @@ impl Intake {
         Self { reports, turns }
     }
 
-    /// The turns of an address, for one of its streams.
+    /// Returns the turns of an address, for one of its streams.
     pub(super) fn turns_of(&self, peer: Option<IpAddr>) -> Question {
         self.turns.ask(peer)
     }
 
-    /// Stores the reports of a message. `turns` limits the work for the address
-    /// of the client, `reporter`. Large messages are parsed on another thread.
+    /// Stores the reports of a message of a client. A large one is read on
+    /// another thread, when it is the turn of the client's address.
     ///
     /// # Errors
     /// The bytes are no load report.
@@ -87,7 +88,7 @@ fn store_now(reports: &LoadReports, reporter: &Reporter, message: &[u8]) -> Resu
     Ok(())
 }
 
-/// Parses the node of a client's first message. Returns the client, and whether
+/// Reads the node of a client's first message. Returns the client, and whether
 /// it understands `send_all_clusters`.
 ///
 /// # Errors

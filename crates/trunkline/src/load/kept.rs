@@ -9,7 +9,7 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use tokio::time::Instant;
 
-use super::report::{ClusterFigures, ClusterLoad, Held as _, LocalityLoad};
+use super::report::{ClusterFigures, ClusterLoad, HeapBytes as _, LocalityLoad};
 use super::store::LoadLimits;
 
 /// The reports of all clients.
@@ -46,8 +46,8 @@ struct Cluster {
     localities: Vec<(Instant, LocalityLoad)>,
 }
 
-/// The room of a table for one entry: a table that has just grown is less than
-/// half full.
+/// Returns the bytes of a table for each entry: a table that has just grown is
+/// less than half full.
 const fn table_room<T>() -> usize {
     size_of::<T>() * 16 / 7
 }
@@ -62,24 +62,25 @@ const CLUSTER_WEIGHT: usize = table_room::<(ClusterKey, Cluster)>() + 32;
 const LOCALITY_WEIGHT: usize = size_of::<(Instant, LocalityLoad)>() * 5 / 4 + 16;
 
 impl Nodes {
+    /// Returns the weight of all reports.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
+    /// Returns the ids of all clients with reports, in no order.
     pub(super) fn ids(&self) -> Vec<Arc<str>> {
         self.by_id.keys().map(Arc::clone).collect()
     }
 
-    /// The reports of a client as plain values, in no order.
+    /// Returns the reports of a client as plain values, in no order.
     pub(super) fn loads(&self, id: &str) -> Vec<ClusterLoad> {
         let node = self.by_id.get(id);
         let clusters = node.map(|node| node.cluster_loads(id));
         clusters.into_iter().flatten().collect()
     }
 
-    /// Drops the reports of a client that were not renewed for the time `keep`,
-    /// and the client with its last report. A cluster takes its localities with
-    /// it.
+    /// Drops the reports of a client that are older than `keep`, and the client
+    /// with its last report. A cluster takes its localities with it.
     pub(super) fn drop_old(&mut self, id: &str, keep: Duration) {
         let Some(node) = self.by_id.get_mut(id) else {
             return;
@@ -139,9 +140,9 @@ pub(super) struct ReportSlot<'a> {
 }
 
 impl ReportSlot<'_> {
-    /// Checks whether a report of `new` bytes in place of one of `old` is
+    /// Returns whether a report of `new` bytes in place of one of `old` is
     /// within the limits of the client and of all clients. A report that does
-    /// not grow always fits.
+    /// not grow always is.
     fn fits(&self, new: usize, old: usize) -> bool {
         if new <= old {
             return true;
@@ -167,7 +168,8 @@ impl ReportSlot<'_> {
         node
     }
 
-    /// The weight of the client itself, if this is its first report.
+    /// Returns the weight of the client itself, if it has no report yet;
+    /// otherwise zero.
     fn new_node_weight(&self) -> usize {
         if self.nodes.by_id.contains_key(self.node_id) {
             0
@@ -176,7 +178,8 @@ impl ReportSlot<'_> {
         }
     }
 
-    /// The report on the cluster that is held; `None` if it is the first.
+    /// Returns the report on the cluster that is there; `None` if this is the
+    /// first.
     fn held_report(&self) -> Option<&Cluster> {
         let node = self.nodes.by_id.get(self.node_id)?;
         node.clusters.get(&self.key)
@@ -187,8 +190,8 @@ impl ReportSlot<'_> {
     pub(super) fn store_figures(&mut self, now: Instant, figures: ClusterFigures) -> bool {
         let name_bytes = self.key.weight(self.node_cluster);
         let stored = self.held_report();
-        let old_bytes = stored.map_or(0, |stored| name_bytes + stored.figures.held());
-        let new_bytes = name_bytes + figures.held() + self.new_node_weight();
+        let old_bytes = stored.map_or(0, |stored| name_bytes + stored.figures.heap_bytes());
+        let new_bytes = name_bytes + figures.heap_bytes() + self.new_node_weight();
         if !self.fits(new_bytes, old_bytes) {
             return false;
         }
@@ -226,8 +229,8 @@ impl ReportSlot<'_> {
         if stored.is_none() && cluster.localities.len() >= self.limits.localities {
             return false;
         }
-        let old_bytes = stored.map_or(0, |(_, stored)| LOCALITY_WEIGHT + stored.held());
-        let new_bytes = LOCALITY_WEIGHT + locality.held();
+        let old_bytes = stored.map_or(0, |(_, stored)| LOCALITY_WEIGHT + stored.heap_bytes());
+        let new_bytes = LOCALITY_WEIGHT + locality.heap_bytes();
         if !self.fits(new_bytes, old_bytes) {
             return false;
         }
@@ -242,8 +245,8 @@ impl ReportSlot<'_> {
 }
 
 impl Cluster {
-    /// Finds the place of a locality among those that are held, or the one
-    /// where it belongs.
+    /// Finds a locality among those of the cluster. The error is the index at
+    /// which it belongs.
     fn find(&self, locality: &LocalityLoad) -> Result<usize, usize> {
         let place = &locality.place;
         self.localities
@@ -278,7 +281,7 @@ impl ClusterKey {
     }
 }
 
-/// The weight of a client with this id, beside its reports.
+/// Returns the weight of a client with this id, beside its reports.
 fn node_weight(id: &str) -> usize {
     NODE_WEIGHT + id.len()
 }
@@ -288,8 +291,8 @@ impl Node {
     fn weight(&self, id: &str) -> usize {
         let report_weight = |(key, cluster): (&ClusterKey, &Cluster)| {
             let localities = cluster.localities.iter();
-            let localities = localities.map(|(_, load)| LOCALITY_WEIGHT + load.held());
-            key.weight(&self.cluster) + cluster.figures.held() + localities.sum::<usize>()
+            let localities = localities.map(|(_, load)| LOCALITY_WEIGHT + load.heap_bytes());
+            key.weight(&self.cluster) + cluster.figures.heap_bytes() + localities.sum::<usize>()
         };
         let reports: usize = self.clusters.iter().map(report_weight).sum();
         node_weight(id) + reports

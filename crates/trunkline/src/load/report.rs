@@ -133,12 +133,14 @@ fn serialize_seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok,
     to.serialize_f64(duration.as_secs_f64())
 }
 
-/// The bytes of memory that a value holds beside itself.
-pub(super) trait Held {
-    fn held(&self) -> usize;
+/// A value that owns memory beside itself.
+pub(super) trait HeapBytes {
+    /// Returns the bytes of memory that the value owns beside itself.
+    fn heap_bytes(&self) -> usize;
 }
 
-/// The bytes that the allocator takes for a piece of memory, with its own.
+/// Returns the bytes that the allocator takes for a piece of memory, with those
+/// for itself.
 fn allocated(bytes: usize) -> usize {
     const OVERHEAD: usize = 16;
     match bytes {
@@ -147,47 +149,48 @@ fn allocated(bytes: usize) -> usize {
     }
 }
 
-impl Held for String {
-    fn held(&self) -> usize {
+impl HeapBytes for String {
+    fn heap_bytes(&self) -> usize {
         allocated(self.capacity())
     }
 }
 
-impl<T: Held> Held for Vec<T> {
-    fn held(&self) -> usize {
-        let inner: usize = self.iter().map(T::held).sum();
+impl<T: HeapBytes> HeapBytes for Vec<T> {
+    fn heap_bytes(&self) -> usize {
+        let inner: usize = self.iter().map(T::heap_bytes).sum();
         allocated(self.capacity() * size_of::<T>()) + inner
     }
 }
 
-impl Held for Drops {
-    fn held(&self) -> usize {
-        self.category.held()
+impl HeapBytes for Drops {
+    fn heap_bytes(&self) -> usize {
+        self.category.heap_bytes()
     }
 }
 
-impl Held for Metric {
-    fn held(&self) -> usize {
-        self.name.held()
+impl HeapBytes for Metric {
+    fn heap_bytes(&self) -> usize {
+        self.name.heap_bytes()
     }
 }
 
-impl Held for EndpointLoad {
-    fn held(&self) -> usize {
-        self.address.held() + self.metrics.held()
+impl HeapBytes for EndpointLoad {
+    fn heap_bytes(&self) -> usize {
+        self.address.heap_bytes() + self.metrics.heap_bytes()
     }
 }
 
-impl Held for ClusterFigures {
-    fn held(&self) -> usize {
-        self.drops.held()
+impl HeapBytes for ClusterFigures {
+    fn heap_bytes(&self) -> usize {
+        self.drops.heap_bytes()
     }
 }
 
-impl Held for LocalityLoad {
-    fn held(&self) -> usize {
+impl HeapBytes for LocalityLoad {
+    fn heap_bytes(&self) -> usize {
         let place = &self.place;
-        let names = place.region.held() + place.zone.held() + place.sub_zone.held();
-        names + self.metrics.held() + self.endpoints.held()
+        let names =
+            place.region.heap_bytes() + place.zone.heap_bytes() + place.sub_zone.heap_bytes();
+        names + self.metrics.heap_bytes() + self.endpoints.heap_bytes()
     }
 }

@@ -49,7 +49,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// The most bytes that a message may have.
+    /// Returns the most bytes that a message may have, by the settings.
     fn message_bytes(&self) -> usize {
         if self.settings.borrow().endpoint_granularity {
             LOAD_ENDPOINT_MESSAGE
@@ -118,7 +118,7 @@ impl Load {
         }
     }
 
-    /// The service for a tonic server.
+    /// Returns the service for a tonic server.
     #[must_use]
     pub fn service(&self) -> LoadServer {
         LoadServer {
@@ -126,35 +126,36 @@ impl Load {
         }
     }
 
-    /// The reports of all clients.
+    /// Returns the reports of all clients.
     #[must_use]
     pub fn reports(&self) -> &LoadReports {
         &self.shared.reports
     }
 
-    /// The number of open streams.
+    /// Returns the number of open streams.
     #[must_use]
     pub fn streams(&self) -> usize {
         self.shared.streams.load(Ordering::Relaxed)
     }
 
-    /// The most bytes that a message may have.
+    /// Returns the most bytes that a message may have, by the settings.
     pub(crate) fn message_bytes(&self) -> usize {
         self.shared.message_bytes()
     }
 
-    /// Whether one more stream would be refused.
+    /// Returns whether one more stream would be refused.
     pub(crate) fn is_full(&self) -> bool {
         self.streams() >= self.shared.reports.limits().streams
     }
 
-    /// Changes what clients report, also on open streams.
+    /// Changes what clients report. Clients on open streams are told.
     pub fn set(&self, settings: LoadSettings) {
         self.shared.changes.fetch_add(1, Ordering::SeqCst);
         self.shared.settings.send_replace(settings);
     }
 
-    /// Sends the list of clusters to clients that need one, if it changed.
+    /// Sends the list of clusters to clients that need one, if it is another
+    /// one than they were sent last.
     pub fn clusters_changed(&self) {
         self.shared.changes.fetch_add(1, Ordering::SeqCst);
         self.shared.settings.send_modify(|_| ());
@@ -329,6 +330,8 @@ impl Stream {
         }
     }
 
+    /// Stores the reports of a message, when it is the turn of the client's
+    /// address.
     async fn store(&self, reporter: &Reporter, message: Bytes) -> Result<(), Status> {
         let intake = &self.open.0.intake;
         intake.store(reporter, &self.turns, message).await

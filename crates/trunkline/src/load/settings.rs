@@ -43,8 +43,9 @@ impl Default for LoadSettings {
 }
 
 impl LoadSettings {
-    /// Whether a client has to be sent the names of the server's clusters:
-    /// it has to report on all, and does not understand `send_all_clusters`.
+    /// Returns whether a client has to be sent the names of the server's
+    /// clusters: it is to report on all, and does not understand
+    /// `send_all_clusters`.
     pub(super) fn needs_names(&self, understands_all: bool) -> bool {
         self.clusters == LoadClusters::All && !understands_all
     }

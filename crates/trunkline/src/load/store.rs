@@ -36,7 +36,8 @@ pub struct LoadLimits {
 }
 
 impl LoadLimits {
-    /// The limits of a server that has so many bytes of memory for reports.
+    /// Returns the limits of a server that has so many bytes of memory for
+    /// reports, of which one client may have a third.
     #[must_use]
     pub fn of(bytes: usize) -> Self {
         Self {
@@ -91,15 +92,16 @@ impl LoadReports {
         }
     }
 
-    /// All reports, by node, cluster and locality. Old ones are dropped first.
+    /// Returns all reports, by node, cluster and locality. Old ones are dropped
+    /// first.
     #[must_use]
     pub fn snapshot(&self) -> Vec<ClusterLoad> {
         let ids = self.node_ids().into_iter();
         ids.flat_map(|id| self.of_node(&id)).collect()
     }
 
-    /// The ids of all clients with reports, in their order. Old reports are
-    /// dropped first.
+    /// Returns the ids of all clients with reports, in their order. Old reports
+    /// are dropped first.
     #[must_use]
     pub fn node_ids(&self) -> Vec<Arc<str>> {
         self.drop_old();
@@ -108,7 +110,7 @@ impl LoadReports {
         ids
     }
 
-    /// The reports of one client, by cluster and locality.
+    /// Returns the reports of one client, by cluster and locality.
     #[must_use]
     pub fn of_node(&self, id: &str) -> Vec<ClusterLoad> {
         let mut loads = self.lock().loads(id);
@@ -116,13 +118,13 @@ impl LoadReports {
         loads
     }
 
-    /// How many reports on a cluster or a locality did not fit.
+    /// Returns how many reports on a cluster or a locality did not fit.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.inner.refused.load(Ordering::Relaxed)
     }
 
-    /// The bytes of memory that the reports take.
+    /// Returns the bytes of memory that the reports take.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.lock().bytes()

@@ -43,7 +43,7 @@ impl BaseRule {
         }
     }
 
-    /// The hosts that it names.
+    /// Returns the hosts that it names.
     #[must_use]
     pub fn hosts(&self) -> &[Template] {
         &self.hosts
@@ -55,20 +55,20 @@ impl BaseRule {
 pub struct BaseRules(Vec<BaseRule>);
 
 impl BaseRules {
-    /// The rules, in the order in which they apply.
+    /// Makes the rules of a server. All that match a node apply to it.
     #[must_use]
     pub fn new(rules: Vec<BaseRule>) -> Self {
         Self(rules)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The fields that the rules read, in their conditions and their templates.
-    /// One that is read several times is listed as often.
+    /// Returns the fields that the rules read, in their conditions and their
+    /// templates. A field that is read several times is listed as often.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         self.0.iter().flat_map(|rule| {
             let templates = rule.sets.iter().chain(&rule.hosts);
@@ -77,7 +77,7 @@ impl BaseRules {
         })
     }
 
-    /// The rules that apply to a node.
+    /// Returns the rules that apply to a node.
     pub fn applying<'a>(&'a self, node: &'a Described) -> impl Iterator<Item = &'a BaseRule> {
         self.0.iter().filter(|rule| rule.node.matches(node))
     }

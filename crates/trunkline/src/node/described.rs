@@ -80,14 +80,15 @@ impl Described {
         }
     }
 
-    /// The same node, connected to this address of the server.
+    /// Sets the address of the server that the node is connected to, which
+    /// rules read as [`Field::Listener`].
     #[must_use]
     pub fn on(mut self, listener: Option<SocketAddr>) -> Self {
         self.listener = listener.map_or_else(String::new, |at| at.to_string());
         self
     }
 
-    /// Whether the node sends dynamic parameters.
+    /// Returns whether the node sends dynamic parameters.
     pub(crate) fn has_dynamic_parameters(&self) -> bool {
         !self.dynamic.is_empty()
     }
@@ -157,7 +158,7 @@ mod tests {
     use super::*;
     use trunkline_proto::text;
 
-    /// A node as it would be written in a bootstrap.
+    /// Returns a node as it would be written in a bootstrap.
     fn node(yaml: &str) -> Node {
         let text = format!("\"@type\": type.googleapis.com/envoy.config.core.v3.Node\n{yaml}");
         let read = text::read("n.yaml", &text, &text::Options::default());

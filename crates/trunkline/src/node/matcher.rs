@@ -17,7 +17,8 @@ impl NodeMatch {
         Self(conditions.into_iter().collect())
     }
 
-    /// Whether a node has all the fields, and each matches one of its patterns.
+    /// Returns whether a node has all the fields, and each matches one of its
+    /// patterns.
     #[must_use]
     pub fn matches(&self, node: &Described) -> bool {
         let holds = |(field, patterns): &(Field, Vec<Pattern>)| {
@@ -27,7 +28,7 @@ impl NodeMatch {
         self.0.iter().all(holds)
     }
 
-    /// The fields that it reads.
+    /// Returns the fields that it reads.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         self.0.iter().map(|(field, _)| field)
     }

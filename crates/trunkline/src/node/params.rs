@@ -24,7 +24,7 @@ pub struct ParamRule {
 }
 
 impl ParamRule {
-    /// The fields that it reads.
+    /// Returns the fields that it reads.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         let templates = self.set.iter().flat_map(|(_, template)| template.fields());
         self.node.fields().chain(templates)
@@ -41,7 +41,7 @@ pub struct NodeParams {
 }
 
 impl NodeParams {
-    /// The parameters for a type.
+    /// Returns the parameters for a type.
     #[must_use]
     pub fn of(&self, type_url: &TypeUrl) -> &Params {
         let own = self.own.iter().find(|(url, _)| url == type_url);
@@ -69,7 +69,7 @@ impl ParamRules {
         Ok(Self(rules))
     }
 
-    /// The rules, in their order.
+    /// Returns the rules, in their order.
     #[must_use]
     pub fn rules(&self) -> &[ParamRule] {
         &self.0

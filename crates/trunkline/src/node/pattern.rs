@@ -10,9 +10,7 @@ use super::error::RuleError;
 pub struct Pattern(String);
 
 impl Pattern {
-    /// Checks whether the whole of a text matches: it begins with the part
-    /// before the first star, ends with the part after the last one, and has
-    /// the other parts in between, in their order.
+    /// Returns whether the whole of a text matches.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         let Some((head, after_star)) = self.0.split_once('*') else {

@@ -31,12 +31,12 @@ impl NodeRules {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no rules.
     pub(crate) fn is_empty(&self) -> bool {
         self.base.is_empty() && self.params.rules().is_empty() && self.errors.is_empty()
     }
 
-    /// The metadata that they read.
+    /// Returns the metadata that the rules read.
     pub(crate) fn wanted(&self) -> &Wanted {
         &self.wanted
     }

@@ -33,7 +33,7 @@ impl Template {
         Some(text)
     }
 
-    /// The fields that it reads.
+    /// Returns the fields that it reads.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         self.0.iter().filter_map(|part| match part {
             Part::Field(field) => Some(field),
@@ -41,7 +41,8 @@ impl Template {
         })
     }
 
-    /// Whether its own text has this character, whatever the node.
+    /// Returns whether the filled text has this character for every node,
+    /// because a part outside of the placeholders has it.
     pub(super) fn always_has(&self, wanted: char) -> bool {
         let mut parts = self.0.iter();
         parts.any(|part| matches!(part, Part::Text(text) if text.contains(wanted)))

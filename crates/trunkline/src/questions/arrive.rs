@@ -33,7 +33,8 @@ impl BodyLimits {
         }
     }
 
-    /// The time at which a body has to be there, of which so many bytes are.
+    /// Returns the time by which the next piece of a body has to come, of which
+    /// `bytes` bytes are there.
     fn deadline(&self, begun: Instant, bytes: usize) -> Instant {
         let seconds = bytes / self.rate.max(1);
         let for_bytes = Duration::from_secs(seconds as u64);
@@ -117,7 +118,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Copies data to the end of the last block, and to new blocks.
+    /// Copies data to the end of the last block, and to new blocks after it.
     fn add(&mut self, mut data: &[u8]) {
         self.len += data.len();
         while !data.is_empty() {
@@ -131,8 +132,8 @@ impl Blocks {
         }
     }
 
-    /// Returns all bytes. Several blocks are joined on a blocking thread, as
-    /// that may take long.
+    /// Returns all bytes. Several blocks are joined on a blocking thread,
+    /// because that may take long.
     async fn join(self) -> Result<Bytes, ArriveError> {
         if self.full.is_empty() {
             return Ok(self.last.freeze());

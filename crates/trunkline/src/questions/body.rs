@@ -98,8 +98,9 @@ impl Body for AnswerBody {
     }
 }
 
-/// Sends a whole answer piece by piece. `question` holds the answer's bytes
-/// until the asker has taken them, or has taken nothing for a while.
+/// Sends a body piece by piece, as the asker takes it. `question` holds the
+/// bytes of the body until the asker has taken them, or has taken nothing for a
+/// while.
 pub fn stream_body<B>(body: B, question: Question) -> AnswerBody
 where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
@@ -111,7 +112,7 @@ where
 
 /// Answers with the bytes that `next` returns, until it returns `None`. It is
 /// called as the asker reads, and each call is work on the question. An answer
-/// of one piece is sent with its length.
+/// that fits into one piece is sent with its length.
 ///
 /// # Errors
 /// Too many questions wait. The inner result is `None` if `next` panicked.
@@ -138,6 +139,8 @@ pub async fn stream(
     Ok(Some(answer))
 }
 
+/// Returns the two ends of an answer that is sent in pieces: one waits while
+/// another is taken.
 fn channel(question: Question) -> (Sender, AnswerBody) {
     let (out, pieces) = mpsc::channel(1);
     (Sender { out, question }, AnswerBody(Form::Pieces(pieces)))
@@ -151,18 +154,20 @@ struct Sender {
 
 impl Sender {
     /// Sends a piece. Returns `None` if the asker is gone, or takes nothing in
-    /// time.
+    /// time, which is reported.
     async fn send(&self, piece: Piece) -> Option<()> {
         let sending = self.out.send(piece);
         match tokio::time::timeout(self.question.stall(), sending).await {
             Ok(outcome) => outcome.ok(),
             Err(_) => {
-                self.question.is_unread();
+                self.question.report_unread();
                 None
             }
         }
     }
 
+    /// Sends bytes in pieces of [`PIECE`] at most. Returns `None` if the asker
+    /// does not take them all.
     async fn send_bytes(&self, mut bytes: Bytes) -> Option<()> {
         while !bytes.is_empty() {
             let piece = bytes.split_to(bytes.len().min(PIECE));
@@ -220,7 +225,8 @@ impl Sender {
     }
 }
 
-/// Joins items into a piece. Returns whether it is the last one.
+/// Joins what `next` returns into one piece, of at least [`PIECE`] bytes if
+/// there is so much. Returns also whether it is the last one.
 fn fill(next: &mut impl FnMut() -> Option<Bytes>) -> (Bytes, bool) {
     let mut piece = BytesMut::new();
     while piece.len() < PIECE {

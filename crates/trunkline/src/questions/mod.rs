@@ -54,7 +54,8 @@ pub struct QuestionLimits {
 }
 
 impl Default for QuestionLimits {
-    /// Half of the processors for one address, and all of them for all.
+    /// Returns the limits of a server: one address may have half of the
+    /// processors, and all together may have all of them.
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let at_once = processors.max(2);
@@ -87,6 +88,7 @@ pub enum Busy {
 }
 
 impl Busy {
+    /// Returns the limit that was met, as hooks and metrics are told of it.
     fn limit(self) -> Limit {
         match self {
             Self::Work => Limit::Questions,
@@ -136,16 +138,16 @@ impl Default for Questions {
 }
 
 impl Questions {
-    /// Bounds that nothing counts against yet. `limited` is called when one is
-    /// met.
+    /// Returns questions with these limits, of which nothing is used yet.
+    /// `limited` is called for each question that is refused, and for each
+    /// answer that is not read in time.
     #[must_use]
     pub fn new(limits: QuestionLimits, limited: impl Fn(Limit) + Send + Sync + 'static) -> Self {
         Self::within(Arc::new(Memory::new(None)), limits, limited)
     }
 
-    /// Returns questions with these limits, in a process that has a memory
-    /// limit.
-    /// `limited` is called for each question that is refused.
+    /// Returns questions with these limits, as [`Self::new`] does, in a process
+    /// that has a memory limit: near it, all but light questions are refused.
     #[must_use]
     pub fn within(
         memory: Arc<Memory>,
@@ -164,21 +166,23 @@ impl Questions {
         }
     }
 
-    /// Begins a question of this address; those without one share one.
+    /// Begins a question of this address. All without an address share what one
+    /// address may have.
     #[must_use]
     pub fn ask(&self, address: Option<IpAddr>) -> Question {
         let is_light = false;
         self.begin(Peer { address, is_light })
     }
 
-    /// Begins a question that takes little: it waits for others of its kind
-    /// only, and not for the lists that the same address asks for.
+    /// Begins a question that takes little: it waits for other light ones of
+    /// its address only, and not for the lists that the same address asks for.
     #[must_use]
     pub fn ask_light(&self, address: Option<IpAddr>) -> Question {
         let is_light = true;
         self.begin(Peer { address, is_light })
     }
 
+    /// Counts a question, which is over when it is dropped.
     fn begin(&self, peer: Peer) -> Question {
         let inner = Arc::clone(&self.inner);
         inner.table.enter(peer, inner.limits.peer_at_once);
@@ -189,7 +193,7 @@ impl Questions {
         }
     }
 
-    /// The bytes of answers that are not read yet.
+    /// Returns the bytes of answers that are not read yet.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.inner.table.bytes()
@@ -218,6 +222,8 @@ impl fmt::Debug for Question {
 pub(crate) struct Asked(Arc<std::sync::Mutex<Option<Question>>>, Questions);
 
 impl Asked {
+    /// Makes the extension of a response whose body is handed over by this
+    /// question.
     pub(crate) fn new(question: Question) -> Self {
         let questions = Questions {
             inner: Arc::clone(&question.inner),
@@ -225,7 +231,8 @@ impl Asked {
         Self(Arc::new(std::sync::Mutex::new(Some(question))), questions)
     }
 
-    /// Takes the question; one of nobody, if it was taken.
+    /// Takes the question. If it was taken before, begins one without an
+    /// address.
     pub(crate) fn into_question(self) -> Question {
         let question = self.0.lock();
         let mut question = question.unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -233,7 +240,8 @@ impl Asked {
     }
 }
 
-/// The address that a request comes from, by its extensions.
+/// Returns the address that a request comes from, by its extensions; `None` if
+/// they do not tell.
 pub(crate) fn peer_of(extensions: &http::Extensions) -> Option<IpAddr> {
     let connection = extensions.get::<Connection>();
     connection
@@ -282,7 +290,8 @@ impl Question {
         })
     }
 
-    /// Runs a part of the work on a thread for such work, when it may.
+    /// Waits until the question may be worked on, and runs a part of the work
+    /// on a blocking thread.
     ///
     /// # Errors
     /// Too many questions wait. The inner result is `None` if the work
@@ -295,8 +304,8 @@ impl Question {
         Ok(run_aside(permit, work).await)
     }
 
-    /// Runs a part of the work on a thread for such work, when it is its turn,
-    /// however long that takes. `None` if the work panicked.
+    /// Waits for the question's turn, however long that takes, and runs a part
+    /// of the work on a blocking thread. Returns `None` if the work panicked.
     pub(crate) async fn run_in_turn<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -305,7 +314,8 @@ impl Question {
         run_aside(turn, work).await
     }
 
-    /// Counts bytes of the answer before they are made.
+    /// Counts bytes of the answer, before they are made, until
+    /// [`Self::release`] or the end of the question.
     ///
     /// # Errors
     /// The bytes of the answers of the address, or of all, would exceed a
@@ -320,21 +330,25 @@ impl Question {
         Ok(())
     }
 
-    /// Counts no bytes any more: the answer is gone.
+    /// Counts none of the question's bytes any more: the answer is gone.
     pub fn release(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
         self.inner.table.release(self.peer, bytes);
     }
 
+    /// Reports that the question is refused, and returns why.
     fn refuse(&self, busy: Busy) -> Busy {
         (self.inner.limited)(busy.limit());
         busy
     }
 
-    fn is_unread(&self) {
+    /// Reports that the asker has taken nothing of an answer in time.
+    fn report_unread(&self) {
         (self.inner.limited)(Limit::UnreadAnswers);
     }
 
+    /// Returns how long the asker may take nothing of an answer before it is
+    /// given up.
     fn stall(&self) -> Duration {
         self.inner.limits.stall
     }
@@ -347,7 +361,8 @@ impl Drop for Question {
     }
 }
 
-/// Runs work on a blocking thread. Returns `None` if the work panicked.
+/// Runs work on a blocking thread, and ends its turn after it. Returns `None`
+/// if the work panicked.
 async fn run_aside<T: Send + 'static>(
     permit: Work,
     work: impl FnOnce() -> T + Send + 'static,

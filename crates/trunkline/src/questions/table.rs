@@ -45,12 +45,13 @@ impl Table {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the bytes of all answers that are not read yet.
     pub(super) fn bytes(&self) -> usize {
         self.lock().bytes
     }
 
-    /// Counts one more question of an address. `at_once` is how many of them
-    /// may be worked on at once.
+    /// Counts one more question of an address. Only the first question of an
+    /// address decides how many are worked on `at_once`.
     pub(super) fn enter(&self, peer: Peer, at_once: usize) {
         let mut shares = self.lock();
         let new_share = || Share {
@@ -66,7 +67,8 @@ impl Table {
             .questions += 1;
     }
 
-    /// Counts one question less of an address.
+    /// Counts one question less of an address, and forgets an address without
+    /// questions.
     pub(super) fn leave(&self, peer: Peer) {
         let mut shares = self.lock();
         let Some(share) = shares.by_peer.get_mut(&peer) else {
@@ -78,8 +80,8 @@ impl Table {
         }
     }
 
-    /// Counts a question that waits. Returns `None` if `most` questions of its
-    /// address wait already.
+    /// Counts a question that waits for its turn, until the result is dropped.
+    /// Returns `None` if `most` questions of its address wait already.
     pub(super) fn wait(&self, peer: Peer, most: usize) -> Option<Waiting<'_>> {
         let mut shares = self.lock();
         let share = shares.by_peer.get_mut(&peer)?;
@@ -90,7 +92,8 @@ impl Table {
         Some(Waiting { table: self, peer })
     }
 
-    /// The turns of an address, which has a question.
+    /// Returns the turns of an address. It has a question, and so an entry; the
+    /// turn of one without is never contended.
     pub(super) fn turns(&self, peer: Peer) -> Arc<Semaphore> {
         let shares = self.lock();
         let turns = shares.by_peer.get(&peer).map(|share| &share.turns);
@@ -98,8 +101,8 @@ impl Table {
     }
 
     /// Counts bytes of an answer. Returns `false` without counting them if they
-    /// exceed
-    /// `most`, the limits of the address and of all addresses.
+    /// exceed `most`: the limit of the address, and that of all addresses
+    /// together.
     pub(super) fn hold(&self, peer: Peer, bytes: usize, most: (usize, usize)) -> bool {
         let mut shares = self.lock();
         let all_bytes = shares.bytes.saturating_add(bytes);
@@ -116,7 +119,7 @@ impl Table {
         true
     }
 
-    /// Counts bytes no more.
+    /// Stops counting bytes of an answer.
     pub(super) fn release(&self, peer: Peer, bytes: usize) {
         let mut shares = self.lock();
         shares.bytes = shares.bytes.saturating_sub(bytes);

@@ -29,7 +29,7 @@ static OTHERS: LazyLock<DescriptorPool> = LazyLock::new(|| {
     pool
 });
 
-/// All descriptors, those of Envoy first.
+/// Returns all descriptors, those of Envoy first.
 fn pools() -> [&'static DescriptorPool; 2] {
     [descriptor::pool(), &OTHERS]
 }
@@ -43,6 +43,7 @@ pub(super) struct ReflectionStream {
 }
 
 impl ReflectionStream {
+    /// Returns the state of a stream on which no file was sent.
     pub(super) fn new(services: Arc<[String]>) -> Self {
         let sent = HashSet::new();
         Self { services, sent }
@@ -84,6 +85,7 @@ impl ReflectionStream {
         }
     }
 
+    /// Lists the services of the server.
     fn list_services(&self) -> MessageResponse {
         let name = |name: &String| ServiceResponse { name: name.clone() };
         let service = self.services.iter().map(name).collect();
@@ -161,6 +163,7 @@ fn extension_numbers(name: &str) -> MessageResponse {
     })
 }
 
+/// Returns a response that says why nothing was found.
 fn error_response(code: Code, message: &str) -> MessageResponse {
     MessageResponse::ErrorResponse(ErrorResponse {
         error_code: code.into(),

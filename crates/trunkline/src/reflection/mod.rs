@@ -38,8 +38,12 @@ pub struct Reflection {
     questions: Questions,
 }
 
+/// The responses of a stream.
+type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
 impl Reflection {
-    /// `services` are the full names of the server's services.
+    /// Makes a service that lists these services, by their full names, as those
+    /// of the server.
     #[must_use]
     pub fn new(services: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let services = services.into_iter().map(Into::into).collect();
@@ -50,24 +54,48 @@ impl Reflection {
         }
     }
 
-    /// Counts the work of the service among these questions.
+    /// Counts the work of the service among these questions, and by their
+    /// limits.
     #[must_use]
     pub fn with_questions(self, questions: Questions) -> Self {
         Self { questions, ..self }
     }
 
-    /// The service for a tonic server.
+    /// Returns the service for a tonic server.
     #[must_use]
     pub fn v1(&self) -> v1_server::ServerReflectionServer<Self> {
         v1_server::ServerReflectionServer::new(self.clone())
             .max_decoding_message_size(REFLECTION_REQUEST)
     }
 
-    /// The older version, which many tools still use.
+    /// Returns the service in its older version, which many tools still use.
     #[must_use]
     pub fn v1alpha(&self) -> v1alpha_server::ServerReflectionServer<Self> {
         v1alpha_server::ServerReflectionServer::new(self.clone())
             .max_decoding_message_size(REFLECTION_REQUEST)
+    }
+
+    /// Begins to answer a stream, whose questions count for the address in the
+    /// extensions of its request.
+    fn begin_answering(&self, extensions: &http::Extensions) -> Arc<Answering> {
+        let stream = ReflectionStream::new(Arc::clone(&self.services));
+        let question = self.questions.ask(peer_of(extensions));
+        Arc::new(Answering {
+            question: Mutex::new(question),
+            stream: Arc::new(std::sync::Mutex::new(stream)),
+        })
+    }
+
+    /// Makes the HTTP response of a stream, with a question by which the server
+    /// hands the body over piece by piece
+    /// ([`stream_body`](crate::questions::stream_body)). That question has no
+    /// address, for it takes nothing: the work and the bytes of the answers
+    /// count in [`Answering::question`], for the address of the client.
+    fn paced_response<T>(&self, responses: Responses<T>) -> Response<Responses<T>> {
+        let mut response = Response::new(responses);
+        let asked = Asked::new(self.questions.ask(None));
+        response.extensions_mut().insert(asked);
+        response
     }
 }
 
@@ -79,8 +107,9 @@ struct Answering {
 }
 
 impl Answering {
-    /// Responds to one request, aside from where streams are served: a file may
-    /// have hundreds of others that it depends on.
+    /// Responds to one request, on a thread for such work: a file may have
+    /// hundreds of others that it depends on. A request that comes while too
+    /// many questions are asked ends the stream.
     async fn respond(
         &self,
         request: v1::ServerReflectionRequest,
@@ -102,27 +131,6 @@ impl Answering {
     }
 }
 
-impl Reflection {
-    fn answering(&self, extensions: &http::Extensions) -> Arc<Answering> {
-        let stream = ReflectionStream::new(Arc::clone(&self.services));
-        let question = self.questions.ask(peer_of(extensions));
-        Arc::new(Answering {
-            question: Mutex::new(question),
-            stream: Arc::new(std::sync::Mutex::new(stream)),
-        })
-    }
-
-    /// Makes the response of a stream, which is paced.
-    fn response<T>(&self, responses: Responses<T>) -> Response<Responses<T>> {
-        let mut response = Response::new(responses);
-        let asked = Asked::new(self.questions.ask(None));
-        response.extensions_mut().insert(asked);
-        response
-    }
-}
-
-type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
-
 #[tonic::async_trait]
 impl v1_server::ServerReflection for Reflection {
     type ServerReflectionInfoStream = Responses<v1::ServerReflectionResponse>;
@@ -133,12 +141,12 @@ impl v1_server::ServerReflection for Reflection {
         &self,
         request: Request<Streaming<v1::ServerReflectionRequest>>,
     ) -> Result<Response<Self::ServerReflectionInfoStream>, Status> {
-        let answering = self.answering(request.extensions());
+        let answering = self.begin_answering(request.extensions());
         let responses = request.into_inner().then(move |request| {
             let answering = Arc::clone(&answering);
             async move { answering.respond(request?).await }
         });
-        Ok(self.response(Box::pin(responses)))
+        Ok(self.paced_response(Box::pin(responses)))
     }
 }
 
@@ -152,7 +160,7 @@ impl v1alpha_server::ServerReflection for Reflection {
         &self,
         request: Request<Streaming<v1alpha::ServerReflectionRequest>>,
     ) -> Result<Response<Self::ServerReflectionInfoStream>, Status> {
-        let answering = self.answering(request.extensions());
+        let answering = self.begin_answering(request.extensions());
         let responses = request.into_inner().then(move |request| {
             let answering = Arc::clone(&answering);
             async move {
@@ -160,7 +168,7 @@ impl v1alpha_server::ServerReflection for Reflection {
                 other_version(&response)
             }
         });
-        Ok(self.response(Box::pin(responses)))
+        Ok(self.paced_response(Box::pin(responses)))
     }
 }
 

@@ -48,7 +48,7 @@ impl RestError {
         }
     }
 
-    /// The body of the answer.
+    /// Returns the body of the HTTP response, as JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
         json!({"code": self.status().as_u16(), "message": self.to_string()}).to_string()

@@ -106,9 +106,8 @@ pub fn read(kind: &'static str, body: &[u8], limits: &RestLimits) -> Result<Read
     })
 }
 
-/// Returns the value of a text field. An empty text gives `None`, since proto3
-/// makes no difference between empty and missing. A text beyond the limit is an
-/// error.
+/// Checks the length of a text field, and returns its value. An empty text
+/// gives `None`, since proto3 makes no difference between empty and missing.
 fn check_text(
     field: &'static str,
     text: Option<String>,

@@ -109,7 +109,7 @@ struct Response {
 }
 
 impl Response {
-    /// Writes the fields other than the resources, as an object.
+    /// Writes the fields other than the resources, as a JSON object.
     fn rest(&self) -> String {
         let tree = self.tree(&self.template);
         tree.map_or_else(|| "{}".to_owned(), |tree| tree.to_json())
@@ -134,7 +134,8 @@ impl Response {
         .unwrap_or_else(|| "null".to_owned())
     }
 
-    /// The tree of a response.
+    /// Returns a response as the tree of its message; `None` if the message is
+    /// not known.
     fn tree(&self, response: &SotwResponse) -> Option<text::Node> {
         let bytes = sotw_frames(response, &self.identifier).to_bytes();
         let of = descriptor::message(RESPONSE)?;

@@ -74,7 +74,7 @@ async fn try_admit(
     }
 }
 
-/// Reports a stream that is one too many, and returns its status.
+/// Tells the hooks that a stream is one too many, and returns its status.
 fn refuse_full(shared: &Shared, full: Full) -> Status {
     let (limit, why) = match full {
         Full::Streams => (

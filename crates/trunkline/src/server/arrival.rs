@@ -130,8 +130,9 @@ impl Server {
 
 impl Arrival {
     /// Looks at the clients that have not answered, and returns whether there
-    /// are none any more. Takes as long as there are such clients, and locks
-    /// the database for one of them at a time.
+    /// are none any more. Visits each of them once, and locks the database for
+    /// one at a time. Returns false until all streams that the change concerns
+    /// were woken.
     pub fn look(&mut self) -> bool {
         if self.streams.is_none() {
             if self.shared.hub.announced() < self.revision {
@@ -149,7 +150,8 @@ impl Arrival {
         is_complete
     }
 
-    /// Every client that is or was awaited, by the number of its stream.
+    /// Returns every client that is or was awaited, in the order of the numbers
+    /// of their streams.
     #[must_use]
     pub fn clients(&self) -> Vec<ClientArrival> {
         let awaited = self.streams.iter().flatten();
@@ -159,8 +161,9 @@ impl Arrival {
         clients
     }
 
-    /// The streams that were connected before the change and that it concerns.
-    /// Those of later changes may be among them.
+    /// Returns the streams that are awaited: all, or those that were connected
+    /// before the change and that it concerns. A stream that only a later
+    /// change concerns may be among them.
     fn concerned_streams(&self) -> Vec<Arc<Stream>> {
         let mut streams = self.shared.streams();
         streams.retain(|stream| {
@@ -171,7 +174,8 @@ impl Arrival {
         streams
     }
 
-    /// Whether a client has answered all, or is gone.
+    /// Returns whether a client has answered all that was sent for the change,
+    /// or is gone.
     fn has_answered(&self, stream: &Stream) -> bool {
         let state = stream.lock();
         let Some(session) = &state.session else {
@@ -187,7 +191,8 @@ impl Arrival {
         has_answered
     }
 
-    /// Whether a client has answered all of a type, up to the revision.
+    /// Returns whether a client has answered all of a type: now, or at some
+    /// time since the revision was made.
     fn is_settled(&self, progress: &TypeProgress<'_>, revisions: &SentRevisions) -> bool {
         let entry = revisions.of(progress.type_url());
         let settled = entry.and_then(TypeRevisions::settled);
@@ -195,7 +200,7 @@ impl Arrival {
     }
 
     /// Describes a client that has answered, or is gone. A newer change may
-    /// have reached it meanwhile.
+    /// have reached it meanwhile; what is outstanding of that is left out.
     fn describe_answered(&self, stream: &Stream) -> ClientArrival {
         let mut client = self.describe(stream);
         if client.state == ArrivalState::Awaited {
@@ -241,13 +246,14 @@ impl Arrival {
     }
 }
 
-/// Whether a removal of one of these types is withheld.
+/// Returns whether the removal of a resource of one of these types is withheld.
 fn has_withheld(types: &[TypeProgress<'_>], db: &mut Database) -> bool {
     let mut types = types.iter();
     types.any(|progress| !progress.withheld_removals(db).is_empty())
 }
 
-/// Describes what is outstanding of a type.
+/// Describes what is outstanding of a type: responses without an
+/// acknowledgement, or else additions that wait.
 fn outstanding_of(progress: &TypeProgress<'_>, now: trunkline_core::Moment) -> Outstanding {
     let unanswered = progress.unanswered_since().map(|since| now - since);
     let mut names: Vec<Name> = match unanswered {

@@ -22,6 +22,7 @@ impl Default for Arrived {
 }
 
 impl Arrived {
+    /// Returns the bytes that arrived and were not taken.
     pub(super) fn as_slice(&self) -> &[u8] {
         match self {
             Self::Whole(whole) => whole,
@@ -29,7 +30,9 @@ impl Arrived {
         }
     }
 
-    /// Keeps a copy of what arrived, in the place of a slice.
+    /// Replaces a slice by a copy of it. A slice would keep the memory of the
+    /// whole piece that arrived, for as long as the rest of a message is waited
+    /// for.
     pub(super) fn copy(&mut self) {
         if let Self::Whole(whole) = self
             && !whole.is_empty()
@@ -38,9 +41,11 @@ impl Arrived {
         }
     }
 
-    /// Adds a piece of the body. It is copied only if an incomplete message is
-    /// before it, into a buffer that doubles as it fills, up to `most` bytes if
-    /// no more are expected: never by what a client has only announced.
+    /// Adds a piece of the body. It is copied only behind an incomplete
+    /// message, into a buffer that doubles as it fills. `most` is the length of
+    /// that message with its prefix, beyond which no room is made; the largest
+    /// number while that is not known. Room is never made for what a client has
+    /// only announced.
     pub(super) fn add(&mut self, piece: Bytes, most: usize) {
         let before = self.as_slice().len();
         if before == 0 {
@@ -61,8 +66,8 @@ impl Arrived {
         *self = Self::Pieces(pieces);
     }
 
-    /// Takes a message of this length off the front, without its prefix. Both
-    /// must have arrived.
+    /// Takes a message of `length` bytes off the front, without its prefix,
+    /// which is removed too. The caller has checked that both have arrived.
     pub(super) fn take_message(&mut self, length: usize) -> Bytes {
         let mut rest = match std::mem::take(self) {
             Self::Whole(whole) => whole,

@@ -41,12 +41,13 @@ pub(super) struct Aside {
     turn: Semaphore,
 }
 
+/// Returns the number of processors that this process may use.
 fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl Aside {
-    /// Room for so many bytes of long requests.
+    /// Returns an `Aside` with room for so many bytes of long requests.
     pub(super) fn new(bytes: usize) -> Self {
         let units = (bytes / UNIT).max(1);
         Self {
@@ -57,10 +58,11 @@ impl Aside {
         }
     }
 
-    /// Waits for room for a request, which the permit keeps; all of it, for one
-    /// that needs more. Returns also
-    /// whether it had to wait. `None` never: no semaphore here is closed.
-    async fn room(&self, bytes: usize) -> (Option<SemaphorePermit<'_>>, bool) {
+    /// Waits for room for a request of so many bytes, or for all of the room if
+    /// it needs more. The permit gives the room back when it is dropped.
+    /// Returns also whether it had to wait. The permit is never `None`: no
+    /// semaphore here is closed.
+    async fn take_room(&self, bytes: usize) -> (Option<SemaphorePermit<'_>>, bool) {
         let units = bytes.div_ceil(UNIT).min(self.units) as u32;
         match self.room.try_acquire_many(units) {
             Ok(permit) => (Some(permit), false),
@@ -68,7 +70,8 @@ impl Aside {
         }
     }
 
-    /// Waits for a turn, does a slice of work, and lets others go on.
+    /// Waits for a turn, does a slice of work, and lets other tasks run before
+    /// the turn ends.
     async fn take_turn<T>(&self, slice: impl FnOnce() -> T) -> T {
         let turn = self.turn.acquire().await;
         let done = slice();
@@ -90,12 +93,13 @@ impl Stream {
         self.shared.aside.take_turn(slice).await
     }
 
-    /// Handles a long request: decodes it on a thread of its own, and reads it
-    /// in slices. Nothing happens on a stream that has ended meanwhile.
+    /// Handles a long request: waits for room, decodes it on a thread of its
+    /// own, and reads it in slices. Does nothing on a stream that has ended
+    /// meanwhile.
     pub(super) async fn handle_aside(self: Arc<Self>, raw: Bytes) -> Result<NextPoll, Fault> {
         let bytes = raw.len();
         let aside = &self.shared.aside;
-        let (_room, has_waited) = aside.room(bytes).await;
+        let (_room, has_waited) = aside.take_room(bytes).await;
         if has_waited {
             self.shared.hooks.limited(Limit::LongRequests);
         }
@@ -115,7 +119,8 @@ impl Stream {
         Ok(Arc::clone(&self).finish_aside(next).await)
     }
 
-    /// Reads the rest of a request in slices.
+    /// Reads the rest of a request in slices. Returns when the stream has to be
+    /// polled after that.
     pub(super) async fn finish_aside(self: Arc<Self>, mut next: NextPoll) -> NextPoll {
         while next.is_busy {
             next = self.take_turn(|| self.work_off()).await;
@@ -124,7 +129,8 @@ impl Stream {
     }
 
     /// Does a slice of the work that the last request left, and reports what
-    /// came of it.
+    /// came of it. Returns whether work is left, and when the stream has to be
+    /// polled.
     fn work_off(&self) -> NextPoll {
         let mut outcome = RequestOutcome::default();
         let next = self.work_off_locked(&mut outcome);
@@ -152,8 +158,9 @@ impl Stream {
 
     /// Closes the session, whichever side ended the stream, and lets go of all
     /// changes. Tells the contents of names that lost their last subscriber,
-    /// and reports the end. Does nothing if there was no request. A session
-    /// with many names is closed aside.
+    /// and reports the end to the hooks. Does nothing if there was no request.
+    /// A session with more names than a slice is closed aside, if there is a
+    /// runtime.
     pub(super) fn close(self: &Arc<Self>) {
         let Some(session) = self.end() else {
             return;
@@ -176,7 +183,8 @@ impl Stream {
         }
     }
 
-    /// Closes a session with few names, or without a runtime.
+    /// Closes a session on this thread, in slices: it has few names, or there
+    /// is no runtime.
     fn close_now(&self, mut session: Session) {
         while !self.close_slice(&mut session) {
             self.shared.hub.give_way();

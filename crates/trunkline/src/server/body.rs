@@ -53,7 +53,7 @@ enum State<B> {
 }
 
 impl<B> Body<B> {
-    /// A stream that begins when it is admitted.
+    /// Returns the body of a stream, which begins when it is admitted.
     pub(super) fn stream(admitting: Admitting<B>) -> Self {
         Self(BodyForm::Stream(Stream {
             state: State::Admitting(admitting),
@@ -61,7 +61,7 @@ impl<B> Body<B> {
         }))
     }
 
-    /// The response of another service.
+    /// Returns the body of the response of another service.
     pub(super) fn other(body: tonic::body::Body) -> Self {
         Self(BodyForm::Other(body))
     }
@@ -122,8 +122,8 @@ where
         }
     }
 
-    /// Whether nothing is left to send: the status was, and all frames before
-    /// it.
+    /// Returns whether nothing is left to send: the status was sent, and all
+    /// frames before it.
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             BodyForm::Stream(stream) => {
@@ -133,7 +133,8 @@ where
         }
     }
 
-    /// The length of a stream is never known before its end.
+    /// Returns no bounds for a stream, whose length is not known before its
+    /// end.
     fn size_hint(&self) -> http_body::SizeHint {
         match &self.0 {
             BodyForm::Stream(_) => http_body::SizeHint::default(),

@@ -36,7 +36,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The name of the server in its responses (S68).
+    /// Sets the name of the server in its responses (S68).
     #[must_use]
     pub fn identifier(mut self, identifier: impl Into<String>) -> Self {
         self.options.identifier = identifier.into();

@@ -41,15 +41,16 @@ impl Stream {
         *described = is_kept.then(|| Box::new(new));
     }
 
-    /// The node as rules read it, with the address that it connected to.
+    /// Returns the node as rules read it, with the address of the server that
+    /// it connected to.
     fn describe(&self, node: &Node) -> Described {
         let described = Described::new(node, self.shared.rules.wanted());
         described.on(self.connection.local)
     }
 }
 
-/// Whether a client understands `resource_errors` (TP3): its node has the
-/// client feature, or a rule matches its node.
+/// Returns whether a client understands `resource_errors` (TP3): its node has
+/// the client feature, or a rule matches its node.
 fn understands_errors(rules: &NodeRules, described: &Described, node: &Node) -> bool {
     let is_feature = |feature: &String| feature == Options::RESOURCE_ERRORS;
     let matches = |rule: &NodeMatch| rule.matches(described);

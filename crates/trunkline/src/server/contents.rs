@@ -130,7 +130,7 @@ impl Writer {
         self.shared.apply_held(author, origin)
     }
 
-    /// The server that it writes to.
+    /// Returns the server that it writes to.
     #[cfg(feature = "mcp")]
     pub(crate) fn server(&self) -> super::Server {
         super::Server {
@@ -198,7 +198,8 @@ impl Changed {
     }
 }
 
-/// The version of a variant in a list of variants; `None` if it is not there.
+/// Returns the version of a variant in a list of variants; `None` if it is not
+/// there.
 fn version_in(variants: &[Arc<Resource>], variant: &Resource) -> Option<Version> {
     let is_same = |other: &&Arc<Resource>| other.constraints == variant.constraints;
     variants

@@ -65,7 +65,8 @@ impl Convergences {
         }
     }
 
-    /// The changes that the stream holds now.
+    /// Returns the changes that the stream holds now. They are passed back to
+    /// [`Self::note_pushed`] when a response was built after them.
     pub(super) fn held(&self) -> HeldChanges {
         let held = self.lock();
         let oldest = held.changes.get(held.pushed);
@@ -84,7 +85,8 @@ impl Convergences {
         Some(since.elapsed())
     }
 
-    /// Drops the oldest `count` changes, which the client has acknowledged.
+    /// Drops the oldest `count` changes, which the client has acknowledged. A
+    /// number beyond all of them drops all.
     pub(super) fn drop_acknowledged(&self, count: usize) {
         let acknowledged: Vec<Arc<Convergence>> = {
             let mut held = self.lock();

@@ -60,8 +60,8 @@ impl<B> Driver<B>
 where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
-    /// A driver that has polled nothing yet. `ending` is ready when the stream
-    /// has to end, with its status.
+    /// Returns a driver that has polled nothing yet. `ending` is ready when the
+    /// stream has to end, with its status.
     pub(super) fn new(
         shared: Arc<Shared>,
         stream: Stream,
@@ -133,9 +133,10 @@ where
         Ok(())
     }
 
-    /// Handles all requests that have arrived, as far as the rate limit allows.
-    /// An error is the status of a stream that has to end: the client has
-    /// closed it, which is no fault, or broke the protocol.
+    /// Handles all requests that have arrived, as far as the rate limit allows
+    /// and none is handled aside. An error is the status of a stream that has
+    /// to end: the client has closed it, which is no fault, or broke the
+    /// protocol.
     fn handle_requests(&mut self, cx: &mut Context<'_>) -> Result<(), Status> {
         while self.poll_aside(cx)? && !self.must_wait() {
             let raw = match self.requests.poll(cx) {
@@ -150,7 +151,8 @@ where
         Ok(())
     }
 
-    /// Handles a request; a long one, or the rest of one with many names, aside.
+    /// Handles a request. A long one, and the rest of one with many names, is
+    /// handled aside, and later ones wait for it.
     fn handle_request(&mut self, raw: Bytes) -> Result<(), Status> {
         let stream = Arc::clone(&self.stream);
         if raw.len() > LARGE_REQUEST {
@@ -168,8 +170,9 @@ where
         Ok(())
     }
 
-    /// Whether no request is handled aside; otherwise the task is woken when
-    /// that is done.
+    /// Returns whether no request is being handled aside, so that the next one
+    /// may be. What a request that is done has left is scheduled; while one is
+    /// not done, the task of `cx` is woken when it is.
     fn poll_aside(&mut self, cx: &mut Context<'_>) -> Result<bool, Status> {
         let Some(aside) = &mut self.aside else {
             return Ok(true);
@@ -183,8 +186,8 @@ where
         Ok(true)
     }
 
-    /// Whether the next request has to wait because of the rate limit. Reports
-    /// the first one of a burst that does.
+    /// Returns whether the next request has to wait because of the rate limit.
+    /// Reports the limit once for each time that requests begin to wait.
     fn must_wait(&mut self) -> bool {
         let is_paced = self.pace.next_request_at().is_some();
         if is_paced && !self.is_paced {
@@ -194,9 +197,9 @@ where
         is_paced
     }
 
-    /// Whether the client has taken enough of the earlier messages of its
-    /// connection for one more; otherwise the task is woken when it has. Reports
-    /// a message that has to wait.
+    /// Returns whether the client has taken enough of the earlier messages of
+    /// its connection for one more. If not, the task of `cx` is woken when it
+    /// has, and the limit is reported.
     fn has_room(&mut self, cx: &mut Context<'_>) -> bool {
         let max_bytes = self.shared.options.unsent_bytes;
         if self.room.is_none() && self.connection.unsent.has_room(max_bytes) {
@@ -236,9 +239,10 @@ where
         true
     }
 
-    /// Handles the earliest deadline if it has passed, and returns true: that
-    /// of the next poll, of a request, or of the rate limit. Returns false if
-    /// there is none, or it has not passed; then the timer wakes the task.
+    /// Finds the earliest deadline: that of the next poll, of a request, or of
+    /// the rate limit. If it has passed, returns true, and a poll may be due;
+    /// if not, arms the timer for it and returns false. Returns false also
+    /// without any deadline.
     fn handle_deadline(&mut self) -> bool {
         let next_poll = self.next_poll.filter(|_| !self.poll_due);
         let paced = self.pace.next_request_at();
@@ -260,7 +264,8 @@ where
     }
 
     /// Arms the timer for a deadline, unless it is armed for an earlier one.
-    /// Returns false if the deadline has passed.
+    /// Returns false if the deadline has passed, and then the timer is not
+    /// armed.
     fn arm_timer(&mut self, deadline: Instant) -> bool {
         if self.timer.as_ref().is_some_and(|(at, _)| *at <= deadline) {
             return true;
@@ -281,7 +286,7 @@ where
     }
 }
 
-/// The status of a stream whose client broke the protocol.
+/// Returns the status of a stream whose client broke the protocol.
 fn fault_status(fault: Fault) -> Status {
     Status::invalid_argument(fault.to_string())
 }

@@ -37,8 +37,8 @@ pub(super) async fn wait_for_end(
 /// transport can close.
 const ENDING_PART: f64 = 0.9;
 
-/// The delay after which a stream of this number ends: streams are spread
-/// evenly over the draining time.
+/// Returns the delay after which a stream of this number ends: streams are
+/// spread evenly over the draining time.
 fn drain_delay(shared: &Shared, number: u64) -> Duration {
     let part = ENDING_PART * crate::listen::spread(number);
     shared.options.drain.mul_f64(part)

@@ -105,19 +105,6 @@ impl Shared {
         origin: &str,
         guard: Guard,
     ) -> Settlement<Applied> {
-        let edit = ResourceEdit {
-            replaces_origin: true,
-            ..ResourceEdit::of_document(Document::empty(&"".into()))
-        };
-        let proposal = Proposal {
-            origin,
-            edits: vec![Edit::Resources(edit)],
-            // A writer that is gone cannot mend references of others.
-            dangling: Dangling::Warn,
-            is_complete: true,
-            effect: Effect::Applied,
-            guard,
-        };
         let terms = Terms::default();
         let context = Context {
             author,
@@ -126,7 +113,7 @@ impl Shared {
             terms: &terms,
             is_kept: true,
         };
-        let mut settlement = self.settle_in(set, context, proposal);
+        let mut settlement = self.settle_in(set, context, propose_removal(origin, guard));
         if settlement.applied.is_none()
             && settlement.rejections.is_empty()
             && let Err(error) = self.keep_lease(context)
@@ -141,6 +128,23 @@ impl Shared {
             }
         }
         settlement
+    }
+}
+
+/// Returns the proposal to remove all resources of an origin.
+fn propose_removal(origin: &str, guard: Guard) -> Proposal<'_> {
+    let edit = ResourceEdit {
+        replaces_origin: true,
+        ..ResourceEdit::of_document(Document::empty(&"".into()))
+    };
+    Proposal {
+        origin,
+        edits: vec![Edit::Resources(edit)],
+        // A writer that is gone cannot mend references of others.
+        dangling: Dangling::Warn,
+        is_complete: true,
+        effect: Effect::Applied,
+        guard,
     }
 }
 

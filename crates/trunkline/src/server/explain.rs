@@ -86,7 +86,8 @@ impl Server {
     }
 
     /// Finds the client of a question about a type: a connected one by its
-    /// streams, any other one by the rules or the parameters of the question.
+    /// streams, another one by the rules for its node or by the parameters of
+    /// the question.
     fn asking_client(
         &self,
         asker: Asker<'_>,
@@ -155,7 +156,8 @@ impl Server {
         client.params.iter().map(explain).collect()
     }
 
-    /// The streams of a node id. Without any, the error suggests a similar id.
+    /// Returns the streams of the client with this node id. Without any, the
+    /// error suggests a similar id.
     fn streams_of(&self, node: &str) -> Result<Vec<Arc<Stream>>, ExplainError> {
         let is_own = |stream: &Arc<Stream>| stream.node_id() == node;
         let streams = self.shared.streams().into_iter();
@@ -188,8 +190,8 @@ impl Server {
     }
 
     /// Explains the virtual host for a requested name, with the database
-    /// locked. The state on the client's streams is added later: a stream is
-    /// locked before the database.
+    /// locked. Leaves the state on the client's streams to the caller: a stream
+    /// is locked before the database.
     fn explain_with_params(
         &self,
         db: &mut Database,
@@ -239,8 +241,8 @@ impl Server {
         }
     }
 
-    /// The state of a host on a stream; `None` if the stream does not have
-    /// virtual hosts, or has ended.
+    /// Returns the state of a host on a stream; `None` if the stream does not
+    /// have virtual hosts, or has ended.
     fn host_on_stream(&self, stream: &Stream, explained: &Explained) -> Option<HostOnStream> {
         let url = TypeUrl::from(kind::VHDS);
         let asked = &explained.asked;
@@ -260,8 +262,9 @@ impl Server {
         })
     }
 
-    /// The state of a requested name, and of the resource that it resolves to,
-    /// on a stream; `None` if the stream does not have the type, or has ended.
+    /// Returns the state of a requested name, and of the resource that it
+    /// resolves to, on a stream; `None` if the stream does not have the type,
+    /// or has ended.
     fn on_stream(
         &self,
         stream: &Stream,
@@ -284,8 +287,8 @@ impl Server {
         }))
     }
 
-    /// Whether the client cache of a stream has the route configuration of a
-    /// requested host.
+    /// Returns whether the client cache of a stream has the route configuration
+    /// of a requested host.
     fn has_route(&self, stream: &Stream, asked: &Name) -> bool {
         let state = stream.lock();
         let Some(session) = &state.session else {
@@ -298,8 +301,8 @@ impl Server {
     }
 }
 
-/// Makes the name that a client subscribes to for a host, which Envoy writes in
-/// lower case. Refuses a host that is empty or has a slash.
+/// Returns the name that a client subscribes to for a host, which Envoy writes
+/// in lower case. A host that is empty or has a slash is an error.
 fn requested_name(route: &str, host: &str) -> Result<Name, ExplainError> {
     if host.is_empty() || host.contains('/') {
         let host = host.to_owned();
@@ -308,7 +311,7 @@ fn requested_name(route: &str, host: &str) -> Result<Name, ExplainError> {
     Ok(Name::new(&format!("{route}/{}", host.to_ascii_lowercase())))
 }
 
-/// The virtual host that the client gets; `None` if it gets none.
+/// Returns the virtual host that the client gets; `None` if it gets none.
 fn matched_resource(explained: &Explained) -> Option<&Resource> {
     let (resource, _) = explained.host.matched.as_ref()?.answer.as_ref()?;
     Some(resource)
@@ -350,7 +353,7 @@ fn find_variants(
     })
 }
 
-/// The short name of a type, or its URL if it has none.
+/// Returns the short name of a type, or its URL if it has none.
 fn short_name(type_url: &TypeUrl) -> &str {
     match kind::Kind::of(type_url).short {
         "" => type_url.as_str(),
@@ -358,8 +361,8 @@ fn short_name(type_url: &TypeUrl) -> &str {
     }
 }
 
-/// Refuses a route configuration that does not exist, that this client does not
-/// get, or that does not use VHDS.
+/// Checks that a route configuration exists, that a client with these
+/// parameters gets it, and that it uses VHDS.
 fn check_route(db: &mut Database, route: &str, params: ParamsId) -> Result<(), ExplainError> {
     let routes = db.type_id(&kind::RDS.into());
     let name = Name::new(route);
@@ -382,8 +385,8 @@ fn check_route(db: &mut Database, route: &str, params: ParamsId) -> Result<(), E
 }
 
 /// Finds a domain of another virtual host of the route configuration that the
-/// wildcard of the matched one would hide. `None` if no wildcard would hide
-/// any, or a search of [`MAX_SEARCHED`] resources finds none.
+/// wildcard of the matched one would hide. Returns `None` if no wildcard would
+/// hide any, or if the first [`MAX_SEARCHED`] resources have none.
 fn find_hidden(db: &Database, hosts: TypeId, route: &str, matched: &MatchedHost) -> Option<Hidden> {
     let wildcard = Domain::of(matched.hiding_wildcard.as_deref()?);
     let is_under = |domain: &Domain<'_>| match (wildcard, domain) {

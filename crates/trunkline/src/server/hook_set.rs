@@ -17,7 +17,7 @@ use super::report::{Peer, Report};
 pub(super) struct HookSet(pub(super) Vec<Box<dyn Hooks>>);
 
 impl HookSet {
-    /// Whether there are any hooks.
+    /// Returns whether there are any hooks.
     pub(super) fn has_any(&self) -> bool {
         !self.0.is_empty()
     }
@@ -44,12 +44,12 @@ impl HookSet {
         }
     }
 
-    /// Whether one of the hooks reads requests.
+    /// Returns whether one of the hooks reads requests.
     pub(super) fn reads_requests(&self) -> bool {
         self.0.iter().any(|hooks| hooks.reads_requests())
     }
 
-    /// Whether one of the hooks decides about changes.
+    /// Returns whether one of the hooks decides about changes.
     pub(super) fn vetoes_changes(&self) -> bool {
         self.0.iter().any(|hooks| hooks.vetoes_changes())
     }

@@ -166,24 +166,24 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Whether both ends are on this machine.
+    /// Returns whether both ends are on this machine.
     #[must_use]
     pub fn is_local(&self) -> bool {
         let is_loopback = |address: SocketAddr| address.ip().to_canonical().is_loopback();
         self.peer.is_some_and(is_loopback) && self.local.is_some_and(is_loopback)
     }
 
-    /// Whether nobody else can listen: the connection is local, or behind TLS.
-    /// Who is at its other end is another matter.
+    /// Returns whether nobody else can listen: the connection is local, or
+    /// behind TLS. Who is at its other end is another matter.
     #[must_use]
     pub fn is_private(&self) -> bool {
         self.secure || self.is_local()
     }
 
-    /// Whether secrets may go to a client on this connection, whose identity is
-    /// known or not: it is local; or nobody else can listen, and the client has
-    /// shown who it is, by a certificate or to the hooks. Without that, secrets
-    /// would go to anybody who can reach the port.
+    /// Returns whether secrets may go to a client on this connection, whose
+    /// identity is known or not: it is local; or nobody else can listen, and
+    /// the client has shown who it is, by a certificate or to the hooks.
+    /// Without that, secrets would go to anybody who can reach the port.
     #[must_use]
     pub fn is_for_secrets(&self, has_identity: bool) -> bool {
         self.is_local() || (self.secure && (self.certified || has_identity))

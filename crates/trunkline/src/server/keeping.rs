@@ -39,8 +39,8 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Returns whether they compare the contents with something, for which all
-    /// changes before have to be made.
+    /// Returns whether these terms compare the contents with something. Then
+    /// all changes before have to be made first.
     pub(super) fn compare_contents(&self) -> bool {
         self.precondition != Precondition::default() || self.idempotency.is_some()
     }
@@ -79,7 +79,7 @@ impl Shared {
             && !self.hooks.vetoes_changes()
     }
 
-    /// Returns whether the rows of a change are wanted.
+    /// Returns whether the rows of a change are kept, and so are to be listed.
     pub(super) fn keeping(&self, context: Context<'_>, effect: Effect) -> Keeping {
         let is_kept = context.is_kept && self.store.is_some() && effect == Effect::Applied;
         match is_kept {
@@ -88,8 +88,8 @@ impl Shared {
         }
     }
 
-    /// Makes accepted changes, and has them kept before if there is a store and
-    /// rows change.
+    /// Makes accepted changes. If there is a store and rows change, the store
+    /// keeps them before.
     pub(super) fn apply_accepted(
         self: &Arc<Self>,
         context: Context<'_>,
@@ -103,7 +103,8 @@ impl Shared {
         }
     }
 
-    /// Has changes kept, and makes them.
+    /// Has the store keep changes, and makes them. If the database refuses them
+    /// then, the store keeps their inverse.
     fn apply_kept(
         self: &Arc<Self>,
         store: &Arc<dyn Store>,
@@ -148,7 +149,8 @@ impl Shared {
         })
     }
 
-    /// Has a change of a lease kept that comes with no other change.
+    /// Has the store keep a change of a lease that comes with no other change.
+    /// It makes a revision. Does nothing without a store.
     ///
     /// # Errors
     /// It is not kept.
@@ -163,7 +165,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Raises the revision. It concerns no client, so all have it at once.
+    /// Raises the revision to this one. No resource has changed, so all clients
+    /// have it at once.
     pub(super) fn advance_revision(&self, revision: u64) {
         self.hub.advance_revision(revision);
         self.hub.wake();

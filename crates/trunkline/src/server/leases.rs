@@ -91,14 +91,16 @@ impl Lease {
         matches!(self.state, State::Active { .. })
     }
 
-    /// Returns whether it has not ended, and its writer should have renewed it.
+    /// Returns whether it has not ended, and its writer should have renewed it
+    /// by now: only the time of one renewal is left.
     fn is_late(&self, now: Instant) -> bool {
         let last_third = self.ttl.get() / RENEWALS;
         matches!(self.state, State::Active { deadline } if deadline <= now + last_third)
     }
 
     /// Returns whether the removal of its resources is to be proposed, with the
-    /// contents at a revision.
+    /// contents at the revision `current`. A removal that is held is due again
+    /// only after a while, and after a change.
     fn is_due(&self, now: Instant, current: u64) -> bool {
         match &self.state {
             State::Active { deadline } => *deadline <= now,
@@ -212,9 +214,9 @@ impl Leases {
         lease.map(|lease| lease.state = State::Expiring).is_some()
     }
 
-    /// Ends a lease that is still due with the contents at a revision; `None` if
-    /// it was renewed meanwhile. Returns the reason for which its removal was
-    /// held, if it was.
+    /// Ends a lease that is still due with the contents at a revision. The
+    /// outer `None` means that it was renewed meanwhile; the inner value is the
+    /// reason for which its removal was held, if it was.
     pub(super) fn end_due(&self, origin: &str, revision: u64) -> Option<Option<Finding>> {
         let now = Instant::now();
         let mut table = self.lock();
@@ -229,7 +231,8 @@ impl Leases {
         }
     }
 
-    /// Notes that the removal of an origin's resources is held.
+    /// Notes that the removal of an origin's resources is held for this reason,
+    /// with the contents at a revision.
     pub(super) fn hold(&self, origin: &str, finding: Finding, revision: u64) {
         // A veto may end though contents do not change.
         let revision = Some(revision).filter(|_| !finding.fault.is_veto());
@@ -259,7 +262,8 @@ impl Leases {
         self.changed.notify_one();
     }
 
-    /// Lets all leases that have not ended begin anew. Returns their number.
+    /// Starts the time of all leases that have not ended from the beginning.
+    /// Returns their number.
     pub(super) fn restart(&self, now: Instant) -> usize {
         let mut table = self.lock();
         let leases = table.by_origin.values_mut();
@@ -295,8 +299,8 @@ impl Leases {
         self.lock().silence(now)
     }
 
-    /// Returns the origins whose leases are due. While writers are silent, none
-    /// ends.
+    /// Returns the origins whose leases are due. While most writers are silent,
+    /// no lease ends; removals that were held are proposed all the same.
     pub(super) fn due(&self, now: Instant, revision: u64) -> Vec<Arc<str>> {
         let table = self.lock();
         let is_silent = table.silence(now).is_some();

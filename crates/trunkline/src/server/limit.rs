@@ -87,7 +87,7 @@ impl Limit {
         Self::HeldVersions,
     ];
 
-    /// The label of the limit in metrics.
+    /// Returns the label of the limit in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -147,13 +147,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// The bounds on requests that arrive, for services beside this one.
+    /// Returns the bounds on requests that arrive, for services beside this
+    /// one.
     #[cfg(feature = "mcp")]
     pub(crate) fn request_bounds(&self) -> RequestBounds {
         self.shared.request_bounds()
     }
 
-    /// A builder with default settings.
+    /// Returns a builder with default settings.
     #[must_use]
     pub fn builder() -> Builder {
         Builder::default()
@@ -248,7 +249,7 @@ impl Server {
         self.shared.restore(kept)
     }
 
-    /// The store that keeps the contents, if there is one.
+    /// Returns the store that keeps the contents, if there is one.
     #[must_use]
     pub fn store(&self) -> Option<&Arc<dyn Store>> {
         self.shared.store.as_ref()
@@ -274,22 +275,22 @@ impl Server {
         self.shared.end_lease(author, origin, guard)
     }
 
-    /// All leases, by origin.
+    /// Returns all leases, by origin.
     #[must_use]
     pub fn leases(&self) -> Vec<LeaseStatus> {
         self.shared.leases.list()
     }
 
-    /// The revision of the contents: the number of transactions that they are
-    /// from.
+    /// Returns the revision of the contents: the number of transactions that
+    /// they are from.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.shared.revision()
     }
 
     /// Confirms a change that is held, by its hash: it is accepted when it is
-    /// proposed again, for which contents are called. The removal of a lease that
-    /// has ended is proposed soon. See [`Guard`].
+    /// proposed again. Contents are told, so that they propose it; the removal
+    /// for a lease that has ended is proposed soon. See [`Guard`].
     pub fn confirm(&self, hash: &str) {
         self.shared.lock_set().confirm(hash);
         self.shared.leases.confirm(hash);
@@ -309,14 +310,15 @@ impl Server {
         self.shared.with(|db| look(db))
     }
 
-    /// Every resource of a type with all its variants, in no order. Streams do
-    /// not wait meanwhile, so the list may be from several transactions.
+    /// Returns every resource of a type with all its variants, in no order.
+    /// Streams do not wait meanwhile, so the list may be from several
+    /// transactions.
     #[must_use]
     pub fn all(&self, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
         self.shared.all_resources(type_url)
     }
 
-    /// The longest wait for the database, since the start or since
+    /// Returns the longest wait for the database, since the start or since
     /// [`Self::take_longest_wait`].
     #[must_use]
     pub fn longest_wait(&self) -> Duration {
@@ -329,7 +331,7 @@ impl Server {
         self.shared.hub.take_longest_wait()
     }
 
-    /// Whether all contents are loaded (S51).
+    /// Returns whether all contents are loaded (S51).
     #[must_use]
     pub fn is_ready(&self) -> bool {
         *self.shared.watch_ready().borrow()
@@ -385,38 +387,39 @@ impl Server {
         listening.serve(listener, self.service(), met).await;
     }
 
-    /// The server as an HTTP service, to be mounted on another listener.
+    /// Returns the server as an HTTP service, to be mounted on another
+    /// listener.
     #[must_use]
     pub fn service(&self) -> Service {
         let shared = Arc::clone(&self.shared);
         Service { shared }
     }
 
-    /// The load reports of clients, and their settings.
+    /// Returns the load reports of clients, and their settings.
     #[must_use]
     pub fn load(&self) -> &Load {
         &self.shared.load
     }
 
-    /// The memory of the process, as the server sees it.
+    /// Returns the memory of the process, as the server sees it.
     #[must_use]
     pub fn memory(&self) -> &Memory {
         &self.shared.memory
     }
 
-    /// The bounds on requests that are answered once, for those that others
-    /// answer beside this server.
+    /// Returns the bounds on requests that are answered once, for those that
+    /// others answer beside this server.
     #[must_use]
     pub fn questions(&self) -> &Questions {
         &self.shared.questions
     }
 
-    /// Counts a limit that was met beside this server, as its hooks do.
+    /// Reports to the hooks a limit that was met beside this server.
     pub fn limited(&self, limit: Limit) {
         self.shared.hooks.limited(limit);
     }
 
-    /// Whether the server drains or has stopped.
+    /// Returns whether the server drains or has stopped.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.shared.draining.is_cancelled()
@@ -441,6 +444,8 @@ impl Server {
         self.shared.stopped.cancel();
     }
 
+    /// Tells clients, by the end of their streams and by health checks, to
+    /// connect elsewhere. Returns at once.
     fn start_draining(&self) {
         self.shared.health.set_ready(false);
         self.shared.draining.cancel();

@@ -16,7 +16,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// A full bucket for so many requests per second; zero is no bound.
+    /// Returns a full bucket for so many requests per second; zero is no limit.
     pub(crate) fn new(per_second: u32) -> Self {
         Self {
             per_second: f64::from(per_second),
@@ -39,7 +39,8 @@ impl Pace {
         (lacking > 0.0).then(|| now + Duration::from_secs_f64(lacking / self.per_second))
     }
 
-    /// Takes a token for a request.
+    /// Takes a token for a request. To be called when [`Self::next_request_at`]
+    /// says that it may be read.
     pub(crate) fn take(&mut self) {
         self.tokens -= 1.0;
     }

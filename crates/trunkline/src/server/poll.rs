@@ -59,7 +59,7 @@ pub(super) async fn serve(
 
 /// Returns the body of the response to a poll; `None` if the client has this
 /// version already. The client is admitted like a stream, and counts as one
-/// meanwhile.
+/// until the body is made.
 async fn poll(
     shared: Arc<Shared>,
     kind: &'static str,
@@ -176,6 +176,7 @@ fn first_response(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwR
     })
 }
 
+/// Returns whether a resource was withheld.
 fn is_withheld(event: &Event) -> bool {
     matches!(event, Event::Withheld { .. })
 }
@@ -214,8 +215,8 @@ fn write_json(
     })
 }
 
-/// The limits of a poll, by the options of the server. Metadata is read if
-/// there are rules, which may need it.
+/// Returns the limits of a poll, by the options of the server. Metadata is read
+/// only if there are rules, which may need it.
 fn poll_limits(shared: &Shared) -> RestLimits {
     let options = &shared.options;
     RestLimits {
@@ -227,13 +228,13 @@ fn poll_limits(shared: &Shared) -> RestLimits {
     }
 }
 
-/// The response to a request that is not a `POST`.
+/// Returns the response to a request that is not a `POST`.
 pub(super) fn wrong_method() -> Response<Body> {
     empty_response(StatusCode::METHOD_NOT_ALLOWED)
 }
 
 impl Refusal {
-    /// The response, with the reason as JSON where there is one.
+    /// Returns the HTTP response, with the reason as JSON where there is one.
     fn into_response(self) -> Response<Body> {
         match self {
             Self::NotAdmitted(status) => reason_response(http_status(&status), status.message()),
@@ -268,7 +269,7 @@ fn http_status(status: &Status) -> StatusCode {
     }
 }
 
-/// A response with a reason, in the form of [`RestError::to_json`].
+/// Returns a response with a reason, in the form of [`RestError::to_json`].
 fn reason_response(code: StatusCode, why: &str) -> Response<Body> {
     let message = serde_json::Value::from(why);
     let body = format!(r#"{{"code":{},"message":{message}}}"#, code.as_u16());
@@ -279,6 +280,7 @@ fn text_body(text: String) -> Body {
     Body::new(http_body_util::Full::new(Bytes::from(text)))
 }
 
+/// Returns a response with this status and a body of JSON.
 fn json_response(code: StatusCode, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = code;
@@ -286,6 +288,7 @@ fn json_response(code: StatusCode, body: Body) -> Response<Body> {
     response
 }
 
+/// Returns a response with this status and no body.
 fn empty_response(code: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = code;

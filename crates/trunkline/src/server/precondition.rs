@@ -67,6 +67,7 @@ pub enum Conflict {
     },
 }
 
+/// Writes the version of a resource for the end of a sentence.
 fn describe(version: &Option<Version>) -> String {
     match version {
         Some(version) => format!("version {version}"),
@@ -108,7 +109,8 @@ impl fmt::Display for RecentChange {
 pub(super) struct RecentChanges(VecDeque<Vec<RecentChange>>);
 
 impl RecentChanges {
-    /// Remembers the names of a change.
+    /// Remembers the names of a change, the first [`MOST_NAMES`], and forgets
+    /// the oldest change of more than [`MOST_REVISIONS`].
     pub(super) fn note(&mut self, revision: u64, author: &str, changed: &[Changed]) {
         let author: Arc<str> = author.into();
         let changes = changed.iter().take(MOST_NAMES).map(|changed| RecentChange {
@@ -123,7 +125,7 @@ impl RecentChanges {
         }
     }
 
-    /// Returns what has changed since a revision.
+    /// Returns what has changed since a revision, as far as it is remembered.
     fn since(&self, revision: u64) -> Vec<RecentChange> {
         let changes = self.0.iter().flatten();
         let later = changes.filter(|change| change.revision > revision);
@@ -170,8 +172,9 @@ impl Shared {
         Ok(())
     }
 
-    /// Checks that no change was made with the idempotency key of these terms.
-    /// The caller has locked the contents of all origins.
+    /// Checks that no change was made with the idempotency key of these terms;
+    /// passes without a key or a store. The caller has locked the contents of
+    /// all origins.
     pub(super) fn check_repeated(&self, terms: &Terms) -> Result<(), Conflict> {
         let (Some(store), Some((key, request))) = (&self.store, &terms.idempotency) else {
             return Ok(());
@@ -210,8 +213,8 @@ impl Shared {
         }
     }
 
-    /// The revision of the contents: the number of transactions that they are
-    /// from.
+    /// Returns the revision of the contents: the number of transactions that
+    /// they are from.
     pub(super) fn revision(&self) -> u64 {
         self.hub.with_revision(|_| ()).1
     }

@@ -11,6 +11,7 @@ use trunkline_proto::discovery::Frames;
 use super::convergence::HeldChanges;
 use super::hooks::Limit;
 use super::report::{Report, Sent};
+use super::revisions::SentRevisions;
 use super::stream::{NextPoll, Stream};
 use super::stream_state::StreamState;
 use crate::wire;
@@ -72,6 +73,7 @@ impl Stream {
 
     /// Builds one response, if there is something to send; the one after it is
     /// built later and can be newer. A stream without a session is settled.
+    /// While a request is being read, nothing is built.
     fn poll_session(&self, now: Moment) -> PolledSession {
         let mut state = self.lock();
         let StreamState {
@@ -90,6 +92,32 @@ impl Stream {
             return PolledSession::default();
         }
 
+        let (built, is_quiet) = self.build_response(session, revisions, now);
+        let mut next = self.next_poll(session, is_quiet);
+        let has_more = session.has_more();
+        if has_more {
+            // After the slice: one that took long must not be followed at once.
+            let soon = self.shared.hub.instant(self.shared.hub.now()) + BETWEEN_SLICES;
+            next.due = Some(next.due.map_or(soon, |due| due.min(soon)));
+        }
+        let is_settled = session.is_acknowledged() && !has_more;
+        PolledSession {
+            built,
+            next,
+            is_settled,
+            withheld: take_withheld(session),
+        }
+    }
+
+    /// Builds the next response of a session, if there is something to send,
+    /// and notes the revision that it is from. Returns also whether nothing is
+    /// left to send after it.
+    fn build_response(
+        &self,
+        session: &mut Session,
+        revisions: &mut SentRevisions,
+        now: Moment,
+    ) -> (Option<BuiltResponse>, bool) {
         let ((response, is_quiet, has_sent_all), revision) = self.shared.hub.with_revision(|db| {
             let response = session.poll(db, now);
             let is_quiet = response.is_none() || session.is_quiet(db, now);
@@ -107,26 +135,13 @@ impl Stream {
                 revision,
             }
         });
-
-        let mut next = self.next_poll(session, is_quiet);
-        let has_more = session.has_more();
-        if has_more {
-            // After the slice: one that took long must not be followed at once.
-            let soon = self.shared.hub.instant(self.shared.hub.now()) + BETWEEN_SLICES;
-            next.due = Some(next.due.map_or(soon, |due| due.min(soon)));
-        }
-        let is_settled = session.is_acknowledged() && !has_more;
-        PolledSession {
-            built,
-            next,
-            is_settled,
-            withheld: take_withheld(session),
-        }
+        (built, is_quiet)
     }
 
     /// Writes a response as frames, without the lock of the stream, and reports
-    /// it as sent. It was built after these changes, of which the hooks are told
-    /// how long the oldest has waited; the transport is given the frames next.
+    /// it as sent. It was built after `changes`: the hooks are told how long
+    /// the oldest of them has waited, because the transport is given the frames
+    /// next.
     fn write_and_report(&self, built: &BuiltResponse, changes: HeldChanges) -> Frames {
         let response = &built.response;
         let identifier = &self.shared.options.identifier;
@@ -159,7 +174,8 @@ impl Stream {
         frames
     }
 
-    /// Counts and reports a resource that is withheld from the client.
+    /// Reports a resource that is withheld from the client, as a limit and as
+    /// an event.
     pub(super) fn report_withheld(&self, event: &Event) {
         self.shared.hooks.limited(Limit::Keys);
         self.report(Report::Event(event));

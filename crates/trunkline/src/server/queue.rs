@@ -81,6 +81,7 @@ impl Slot {
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Gives the waiting thread its result.
     fn put(&self, result: Result<Applied, ApplyError>) {
         *self.lock() = News::Result(result);
         self.changed.notify_one();
@@ -96,7 +97,7 @@ impl Slot {
         }
     }
 
-    /// Returns the result if it is there.
+    /// Takes the result if it is there.
     fn take(&self) -> Option<Result<Applied, ApplyError>> {
         match std::mem::take(&mut *self.lock()) {
             News::Result(result) => Some(result),
@@ -104,7 +105,8 @@ impl Slot {
         }
     }
 
-    /// Waits for the result, and returns it; `None` if the queue is free before.
+    /// Waits for the result, and takes it. Returns `None` if the queue is free
+    /// before, which the thread may work on then.
     fn wait(&self) -> Option<Result<Applied, ApplyError>> {
         let no_news = |news: &mut News| matches!(news, News::None);
         let waited = self.changed.wait_while(self.lock(), no_news);
@@ -121,11 +123,13 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits for the turn to work on the queue.
     fn work(&self) -> MutexGuard<'_, ()> {
         self.working.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the turn to work on the queue; `None` if another thread has it.
+    /// Returns the turn to work on the queue, which is handed on when it is
+    /// dropped; `None` if another thread has it.
     fn try_work(&self) -> Option<Turn<'_>> {
         let working = match self.working.try_lock() {
             Ok(working) => working,
@@ -138,7 +142,7 @@ impl Queue {
         })
     }
 
-    /// Offers the queue to the first that waits, if any.
+    /// Offers the queue to the first thread that waits, if any does.
     fn hand_on(&self) {
         let state = self.lock();
         let first_change = state.entries.first().map(|entry| &entry.slot);
@@ -171,8 +175,9 @@ impl Queue {
         Ok(slot)
     }
 
-    /// Adds somebody who waits for all changes that are not kept yet. The caller
-    /// has locked the contents of all origins.
+    /// Adds a slot that gets its result when all changes before it are kept and
+    /// made. If changes have failed already, it has their error at once. The
+    /// caller has locked the contents of all origins.
     pub(super) fn follow(&self) -> Arc<Slot> {
         let slot = Arc::<Slot>::default();
         let mut state = self.lock();
@@ -200,8 +205,9 @@ impl Drop for Turn<'_> {
 }
 
 impl State {
-    /// Fails all changes that wait, and their followers: each rests on those
-    /// before it.
+    /// Fails these changes and followers for a reason, and with them all that
+    /// wait: each rests on those before it. The changes stay in the contents
+    /// until they are taken back.
     fn fail(&mut self, entries: Vec<Entry>, followers: Vec<Arc<Slot>>, reason: &ApplyError) {
         let later = std::mem::take(&mut self.followers);
         for slot in followers.into_iter().chain(later) {
@@ -218,7 +224,7 @@ impl State {
 
 impl Shared {
     /// Waits for the result of a change, and works on the queue if nobody else
-    /// does. The contents are not locked by the caller.
+    /// does. The caller must not have the contents locked.
     pub(super) fn await_kept(self: &Arc<Self>, slot: &Slot) -> Result<Applied, ApplyError> {
         loop {
             let result = match self.queue.try_work() {
@@ -238,7 +244,7 @@ impl Shared {
     }
 
     /// Waits until nothing is in the queue, and takes back what failed. The
-    /// contents are locked by the caller, so nothing is added.
+    /// caller has locked the contents, so nothing is added meanwhile.
     pub(super) fn drain_queue(self: &Arc<Self>, set: &mut ContentSet) {
         {
             let _working = self.queue.work();
@@ -247,7 +253,8 @@ impl Shared {
         self.take_back_failed(set);
     }
 
-    /// Takes back the settlements that were not kept, the newest first.
+    /// Takes back the settlements that were not kept, the newest first. The
+    /// queue accepts changes again. The caller has locked the contents.
     pub(super) fn take_back_failed(&self, set: &mut ContentSet) {
         let failed = {
             let mut state = self.queue.lock();
@@ -259,8 +266,8 @@ impl Shared {
         }
     }
 
-    /// Keeps and makes all changes that wait. The caller works on the queue
-    /// alone.
+    /// Has the store keep all changes that wait, and makes them. The caller has
+    /// the turn to work on the queue.
     fn work_on_queue(self: &Arc<Self>) {
         let Some(store) = &self.store else {
             return;
@@ -287,9 +294,9 @@ impl Shared {
         self.make_kept(store, entries, followers, &transactions);
     }
 
-    /// Makes changes that are kept, in their order. If the database refuses one,
-    /// resources that are beside the checked contents contradict it: it is taken
-    /// back with all that follow.
+    /// Makes changes that are kept, in their order. If the database refuses
+    /// one, resources that are beside the checked contents contradict it: it
+    /// fails with all that follow, and the store keeps their inverse.
     fn make_kept(
         self: &Arc<Self>,
         store: &Arc<dyn Store>,
@@ -322,7 +329,7 @@ impl Shared {
     }
 }
 
-/// Tells followers that all before them is kept and made.
+/// Gives followers their result: all before them is kept and made.
 fn follow_all(followers: Vec<Arc<Slot>>) {
     for slot in followers {
         slot.put(Ok(Applied::default()));

@@ -59,6 +59,8 @@ enum Stage {
 }
 
 impl Quotas {
+    /// Returns quotas by the options, of which nothing is taken. Without a
+    /// quota of its own, an address or identity may have half of all streams.
     pub(super) fn new(options: &Options) -> Self {
         let max_per_peer = match options.streams_per_peer {
             0 => options.streams.div_ceil(2),
@@ -77,8 +79,7 @@ impl Quotas {
 }
 
 impl Admission {
-    /// Counts a stream of an address, which has neither been admitted nor
-    /// refused.
+    /// Counts a stream for its address. It is neither admitted nor refused yet.
     pub(super) fn ask(shared: &Arc<Shared>, address: Option<ClientAddress>) -> Self {
         if let Some(address) = address {
             let mut counts = shared.quotas.lock();
@@ -92,7 +93,8 @@ impl Admission {
         }
     }
 
-    /// Gives the stream of a client its places, or says which there is none of.
+    /// Gives a stream its places among all and for its identity, or says of
+    /// which there is none.
     pub(super) fn admit(&mut self, identity: Option<&str>) -> Result<(), Full> {
         let quotas = &self.shared.quotas;
         let mut counts = quotas.lock();
@@ -118,8 +120,8 @@ impl Admission {
     }
 
     /// Counts the stream as one that was refused and is held. Returns false if
-    /// it shall not be held: there are too many, of all clients or of its
-    /// address.
+    /// it must not be held, because there are too many such streams, of all
+    /// clients or of its address; then it keeps only its place for the address.
     pub(super) fn hold(&mut self) -> bool {
         let shared = Arc::clone(&self.shared);
         let mut counts = shared.quotas.lock();
@@ -166,7 +168,7 @@ impl Drop for Admission {
     }
 }
 
-/// Counts one less; an entry of which none is left goes.
+/// Counts one less under a key, and removes the entry at zero.
 fn count_down<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K) {
     if let Some(count) = counts.get_mut(&key) {
         *count -= 1;

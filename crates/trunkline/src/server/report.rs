@@ -166,8 +166,9 @@ impl<'a> Acknowledged<'a> {
         })
     }
 
-    /// The resources that a NACK put into quarantine: they are not sent again
-    /// unchanged. None while trials have yet to find them (S12).
+    /// Returns the resources that a NACK put into quarantine: they are not sent
+    /// again unchanged. There are none while trials have yet to find them
+    /// (S12).
     pub fn quarantined(&self) -> impl Iterator<Item = (&'a Name, &'a Version)> + use<'a> {
         self.events.iter().filter_map(|event| match event {
             Event::Quarantined { name, version, .. } => Some((name, version)),

@@ -21,20 +21,20 @@ impl RequestBounds {
         Self { unfinished, hooks }
     }
 
-    /// Bounds of a service that runs without a server: requests of one
-    /// connection, and of all, may have so many bytes that are not complete.
+    /// Returns the bounds of a service that runs without a server: so many
+    /// bytes of requests that are not complete, of one connection and of all.
     #[cfg(feature = "mcp")]
     pub(crate) fn alone(connection_bytes: usize, all_bytes: usize) -> Self {
         let unfinished = Unfinished::new(connection_bytes, all_bytes);
         Self::new(Arc::new(unfinished), Arc::default())
     }
 
-    /// The shares of requests that are not complete.
+    /// Returns the shares of requests that are not complete.
     pub(super) fn shares(&self) -> &Arc<Unfinished> {
         &self.unfinished
     }
 
-    /// A bound was met.
+    /// Reports a bound that was met.
     pub(crate) fn met(&self, limit: Limit) {
         self.hooks.limited(limit);
     }

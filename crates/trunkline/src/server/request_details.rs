@@ -31,6 +31,7 @@ impl RequestDetails {
         }
     }
 
+    /// Copies the parts that requests of both protocols have.
     fn of_parts(
         names: &[Locator],
         unsubscribed: &[Locator],
@@ -59,7 +60,7 @@ fn copy_names(names: &[Locator]) -> Vec<String> {
         .collect()
 }
 
-/// Copies the first characters of a text.
+/// Copies the first characters of a text, at most `most`.
 fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }

@@ -81,8 +81,9 @@ impl Stream {
         self.report_demand(outcome);
     }
 
-    /// Reports names that do not exist and got their first subscriber, and
-    /// tells the contents of them, and of names that have lost their last.
+    /// Reports names that do not exist and got their first subscriber. Tells
+    /// the contents of these, and of names that have lost their last
+    /// subscriber.
     pub(super) fn report_demand(&self, outcome: &RequestOutcome) {
         for (type_url, name) in &outcome.missing {
             self.report(Report::Missing { type_url, name });
@@ -114,8 +115,8 @@ impl Stream {
 const MAX_REPORTED: usize = 16;
 
 /// Lists the names that a request subscribes to on demand: the first
-/// [`MAX_REPORTED`], and the number of the others. Without any if the type is
-/// not one that is subscribed to on demand, which needs delta.
+/// [`MAX_REPORTED`], and the number of the others. Lists none unless the
+/// request is one of delta, of a type that is subscribed to on demand.
 pub(super) fn names_on_demand(type_url: Option<&TypeUrl>, request: &Request) -> NamesOnDemand {
     let Request::Delta(request) = request else {
         return NamesOnDemand::default();
@@ -134,9 +135,9 @@ pub(super) fn names_on_demand(type_url: Option<&TypeUrl>, request: &Request) -> 
 }
 
 /// Takes the changes of demand since the last call, whichever stream made them,
-/// and notes the names whose demand ended, and those whose demand started and
-/// that do not exist in any variant. Types that are without a use now are
-/// dropped.
+/// and adds to `outcome` the names whose demand ended, and those whose demand
+/// started and that do not exist in any variant. Drops types that are without a
+/// use now.
 pub(super) fn take_demand_changes(db: &mut Database, outcome: &mut RequestOutcome) {
     for (type_id, selector, change) in db.take_demand_changes() {
         // Contents are not asked for wildcards and globs.

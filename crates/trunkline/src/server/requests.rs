@@ -73,7 +73,8 @@ impl<B> Requests<B>
 where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
-    /// The messages of a stream on a connection, of so many bytes at most each.
+    /// Returns the messages of a stream on a connection. One with more than
+    /// `limit` bytes is an error.
     pub(super) fn new(
         body: B,
         bounds: RequestBounds,
@@ -91,8 +92,8 @@ where
         }
     }
 
-    /// The same, where the first message may take as long as it likes: the other
-    /// end speaks when there is news.
+    /// Lets the first message take as long as it likes: the other end speaks
+    /// when there is news.
     #[cfg(feature = "mcp")]
     pub(super) fn without_first_deadline(mut self) -> Self {
         self.state = State::Between;
@@ -132,7 +133,7 @@ where
         }
     }
 
-    /// When the requests have to be polled although nothing arrives.
+    /// Returns when [`Self::poll`] has to be called although nothing arrives.
     pub(super) fn due(&self) -> Option<Instant> {
         match &self.state {
             State::New | State::Between => None,
@@ -142,7 +143,8 @@ where
     }
 
     /// Returns the status of a stream whose client has brought nothing for too
-    /// long. Pending until then.
+    /// long; pending until then. The first call starts the time of the first
+    /// message.
     fn poll_time(&mut self) -> Poll<Status> {
         let (until, why) = match &self.state {
             State::Between | State::Waiting { .. } => return Poll::Pending,
@@ -161,7 +163,8 @@ where
         Poll::Ready(Status::deadline_exceeded(why))
     }
 
-    /// Adds a piece of the body. It gives an incomplete message time to arrive.
+    /// Adds a piece of the body. It gives an incomplete message more time to
+    /// arrive, by its length.
     fn add(&mut self, piece: Bytes) {
         let mut most = usize::MAX;
         if let State::Reading { until, length, .. } = &mut self.state {
@@ -178,8 +181,9 @@ where
     }
 
     /// Takes the first message off the bytes that arrived; `None` while it is
-    /// incomplete. What is there of it is kept as a copy then: a slice would
-    /// keep all that arrived with it.
+    /// incomplete. Then the part that is there is kept as a copy: a slice would
+    /// keep all that arrived with it. Takes a share for the rest, or waits for
+    /// one.
     fn next_message(&mut self) -> Result<Option<Bytes>, Status> {
         let arrived = self.arrived.as_slice();
         let Some(length) = message_length(arrived, self.limit)? else {
@@ -198,9 +202,9 @@ where
         Ok(None)
     }
 
-    /// Takes the share of an incomplete message of this length, unless it has
-    /// one or it is too early to try again. Reports the first one that has to
-    /// wait.
+    /// Takes the share of an incomplete message with `length` bytes after its
+    /// prefix. Does nothing if the message has its share, or if it is too early
+    /// to try again. Reports the limit when the message begins to wait.
     fn take_share(&mut self, length: usize) {
         let delay = match &self.state {
             State::Reading { .. } => return,
@@ -335,7 +339,7 @@ mod tests {
         }
     }
 
-    /// A stream whose client sends what a test says.
+    /// Returns a stream whose client sends what a test says.
     fn channel(
         bounds: &RequestBounds,
         connection: &Arc<Activity>,

@@ -61,7 +61,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Gives the database the rows, by way of the recent changes.
+    /// Gives the database the rows that the store has now, by way of the state
+    /// before the recent changes and then these changes.
     fn load_earlier(
         &self,
         rows: &[(RowKey, Row)],
@@ -92,14 +93,15 @@ impl Shared {
         })
     }
 
-    /// Makes changes of which nobody is told.
+    /// Makes changes of which neither the hooks nor the watchers are told.
+    /// Returns an empty list, and the revision that they made.
     fn load_part(&self, changes: Vec<Change>) -> Result<(Vec<Changed>, u64), ApplyError> {
         let nothing = |_: ChangedName<'_>, _: &mut Vec<Changed>| ();
         self.hub.apply(Commit::new(changes)?, nothing, || None)
     }
 }
 
-/// Returns the change that makes a row what it is.
+/// Returns the change that makes a variant what a row is; `None` is no row.
 fn put(key: &RowKey, row: Option<&Row>) -> Change {
     match row {
         Some(row) => Change::Upsert(key.type_url.clone(), Arc::clone(&row.resource)),

@@ -41,18 +41,19 @@ struct SentRevision {
 }
 
 impl TypeRevisions {
-    /// The length of the newest response, if it is too large for gRPC and is
-    /// not acknowledged yet.
+    /// Returns the length of the newest response, if it is too large for gRPC
+    /// and is not acknowledged yet.
     pub(super) fn oversized(&self) -> Option<usize> {
         self.oversized.as_ref().map(|(_, bytes)| *bytes)
     }
 
+    /// Returns the newest revision of which a response was ACKed.
     pub(super) fn acked(&self) -> Option<u64> {
         self.acked
     }
 
-    /// The newest revision of which all was sent and ACKed, if the client was
-    /// sent anything since.
+    /// Returns the newest revision of which all was sent and ACKed; `None` if
+    /// there is none.
     pub(super) fn settled(&self) -> Option<u64> {
         self.settled
     }
@@ -102,6 +103,7 @@ impl SentRevisions {
         &mut self.0[index]
     }
 
+    /// Finds the revisions of a type; `None` before its first response.
     fn find_mut(&mut self, type_url: &TypeUrl) -> Option<&mut TypeRevisions> {
         self.0.iter_mut().find(|entry| entry.type_url == *type_url)
     }
@@ -147,6 +149,7 @@ impl SentRevisions {
         Some(revision)
     }
 
+    /// Returns the revisions of a type; `None` before its first response.
     pub(super) fn of(&self, type_url: &TypeUrl) -> Option<&TypeRevisions> {
         self.0.iter().find(|entry| entry.type_url == *type_url)
     }

@@ -23,7 +23,7 @@ const MAX_BODIES: usize = 4 * MAX_SCRUBBED;
 const DROPPED: &str =
     "[redacted: the client was sent more secrets than its words can be compared with]";
 
-/// The error of a request that is a NACK.
+/// Returns the error of a request; `None` if it is no NACK.
 pub(super) fn error_of(request: &mut Request) -> Option<&mut ErrorDetail> {
     match request {
         Request::Sotw(request) => request.error.as_mut(),
@@ -59,14 +59,14 @@ impl Stream {
     }
 }
 
-/// Cuts a text to some bytes, at the end of a character.
+/// Cuts a text to at most `most` bytes, at the end of a character.
 fn cut(text: &mut String, most: usize) {
     let end = text.floor_char_boundary(most);
     text.truncate(end);
 }
 
-/// The secrets in resources of a type; `None` if the resources are too large
-/// together.
+/// Returns the secrets in resources of a type; `None` if the resources are too
+/// large together to be searched.
 fn secrets_of(type_url: &TypeUrl, resources: &[Arc<Resource>]) -> Option<Vec<Bytes>> {
     let length = |resource: &Arc<Resource>| resource.body.as_ref().map_or(0, Bytes::len);
     if resources.iter().map(length).sum::<usize>() > MAX_BODIES {

@@ -103,8 +103,8 @@ where
     response
 }
 
-/// The connection of a request. Each request counts as one if another server
-/// accepted it.
+/// Returns the activity of a request's connection. If another server accepted
+/// the connection, each of its requests counts as one of its own.
 pub(crate) fn connection_of<B>(request: &Request<B>) -> Arc<Activity> {
     let connection = request.extensions().get::<Arc<Activity>>().cloned();
     connection.unwrap_or_else(|| {

@@ -1,6 +1,7 @@
 //! Requests that open no discovery stream: load reports, client status, health,
 //! reflection, REST.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use http::{Method, Request, Response};
@@ -20,7 +21,7 @@ use crate::{health, paths, questions, reflection, rest};
 const LOAD: &str = "envoy.service.load_stats.v3.LoadReportingService";
 const STATUS: &str = "envoy.service.status.v3.ClientStatusDiscoveryService";
 
-/// The full names of all services, those of discovery first.
+/// Returns the full names of all services, those of discovery first.
 pub(super) fn names() -> impl Iterator<Item = String> {
     let others = [
         LOAD,
@@ -61,17 +62,7 @@ pub(super) async fn serve(shared: Arc<Shared>, request: Request<Body>) -> Respon
     let questions = shared.questions.clone();
     let reflection = || Reflection::new(names()).with_questions(questions.clone());
     let Ok(response) = match service {
-        LOAD => {
-            if shared.load.is_full() {
-                shared.hooks.limited(Limit::LoadStreams);
-            }
-            let connection = service::connection_of(&request);
-            let limit = shared.load.message_bytes();
-            let service = shared.load.service();
-            let bounds = shared.request_bounds();
-            let whole = |body| Body::new(WholeMessages::new(body, bounds, connection, limit));
-            service.clone().call(request.map(whole)).await
-        }
+        LOAD => serve_load(&shared, request).await,
         STATUS => {
             let clients = Arc::new(Server { shared });
             let service = csds::service_with(clients, questions);
@@ -88,8 +79,23 @@ pub(super) async fn serve(shared: Arc<Shared>, request: Request<Body>) -> Respon
     response
 }
 
+/// Serves a stream of load reports. Its messages arrive whole, and count among
+/// the unfinished requests until then. Reports the limit if there are too many
+/// streams, of which the service refuses one more.
+async fn serve_load(shared: &Shared, request: Request<Body>) -> Result<Response<Body>, Infallible> {
+    if shared.load.is_full() {
+        shared.hooks.limited(Limit::LoadStreams);
+    }
+    let connection = service::connection_of(&request);
+    let limit = shared.load.message_bytes();
+    let bounds = shared.request_bounds();
+    let whole = |body| Body::new(WholeMessages::new(body, bounds, connection, limit));
+    shared.load.service().call(request.map(whole)).await
+}
+
 /// Hands an answer over piece by piece, and gives it up if its asker takes
-/// nothing. Its question is in its extensions, if there is one.
+/// nothing of it in time. An answer without a question in its extensions is
+/// passed on as it is.
 fn pace_answer(mut response: Response<Body>) -> Response<Body> {
     match response.extensions_mut().remove::<Asked>() {
         Some(asked) => {
@@ -99,6 +105,7 @@ fn pace_answer(mut response: Response<Body>) -> Response<Body> {
     }
 }
 
+/// Returns the response to a call of a method that does not exist.
 fn no_method(path: &str) -> Response<Body> {
     Status::unimplemented(format!("no method {path}")).into_http()
 }

@@ -14,7 +14,8 @@ use super::Server;
 use super::lease::{LeaseTtl, Lifetime};
 use super::settle::Applied;
 use crate::checked::{
-    Dangling, Document, Edit, Effect, Finding, Form, Guard, Proposal, Removal, ResourceEdit, decode,
+    Dangling, Decoded, Document, Edit, Effect, Finding, Form, Guard, Proposal, Removal,
+    ResourceEdit, decode,
 };
 use crate::wire::{self, write_constraints};
 
@@ -72,7 +73,7 @@ impl ResourceMessage {
         })
     }
 
-    /// A resource that is encoded already, by its type.
+    /// Returns a resource of this type that is encoded already.
     #[must_use]
     pub fn encoded(type_url: &TypeUrl, body: bytes::Bytes) -> Self {
         Self(Any {
@@ -92,7 +93,8 @@ pub(crate) struct Manner {
 }
 
 impl Manner {
-    /// That of a program, which says what it means.
+    /// Returns the manner of a program, which means what it says: nothing is
+    /// held, and a dangling reference is a warning.
     fn of_program(lifetime: Lifetime) -> Self {
         Self {
             dangling: Dangling::Warn,
@@ -254,7 +256,8 @@ impl Server {
         self.change(origin, [], edit, Manner::of_program(Lifetime::Kept))
     }
 
-    /// Makes a change of an origin that writes these resources.
+    /// Settles an edit of an origin that writes these resources, and applies
+    /// it.
     pub(crate) fn change(
         &self,
         origin: &str,
@@ -262,25 +265,7 @@ impl Server {
         edit: ResourceEdit,
         manner: Manner,
     ) -> Result<Accepted, Rejected> {
-        let response = DiscoveryResponse {
-            resources: resources.into_iter().map(|message| message.0).collect(),
-            ..DiscoveryResponse::default()
-        };
-        let bytes = Cursor::new(response.encode_to_vec());
-        let decoded = match decode(&"".into(), Form::Binary, bytes, &wire::text_options()) {
-            Ok(decoded) => decoded,
-            // Bytes in memory can be read.
-            Err(_) => {
-                return Err(Rejected {
-                    findings: Vec::new(),
-                });
-            }
-        };
-        if !decoded.errors.is_empty() {
-            let findings = decoded.into_all_errors();
-            return Err(Rejected { findings });
-        }
-
+        let decoded = decode_messages(resources)?;
         let document = decoded.document;
         let proposal = Proposal {
             origin,
@@ -301,5 +286,28 @@ impl Server {
             applied: settlement.applied.unwrap_or_default(),
             warnings,
         })
+    }
+}
+
+/// Decodes messages as a document without a name, each with its checks. The
+/// error has all mistakes, contradictions among the resources included.
+fn decode_messages(
+    resources: impl IntoIterator<Item = ResourceMessage>,
+) -> Result<Decoded, Rejected> {
+    let response = DiscoveryResponse {
+        resources: resources.into_iter().map(|message| message.0).collect(),
+        ..DiscoveryResponse::default()
+    };
+    let bytes = Cursor::new(response.encode_to_vec());
+    let decoded = decode(&"".into(), Form::Binary, bytes, &wire::text_options());
+    // Bytes in memory can be read.
+    let decoded = decoded.map_err(|_| Rejected {
+        findings: Vec::new(),
+    })?;
+    match decoded.errors.is_empty() {
+        true => Ok(decoded),
+        false => Err(Rejected {
+            findings: decoded.into_all_errors(),
+        }),
     }
 }

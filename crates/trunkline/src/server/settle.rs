@@ -53,7 +53,7 @@ pub struct ChangeCounts {
 }
 
 impl ChangeCounts {
-    /// Counts changes.
+    /// Counts changes by their kind.
     pub(crate) fn of(changed: &[Changed]) -> Self {
         let mut counts = Self::default();
         for change in changed {
@@ -66,7 +66,7 @@ impl ChangeCounts {
         counts
     }
 
-    /// The number of all changes.
+    /// Returns the number of all changes.
     #[must_use]
     pub fn total(self) -> usize {
         self.created + self.changed + self.deleted
@@ -82,8 +82,8 @@ impl AddAssign for ChangeCounts {
 }
 
 impl Applied {
-    /// Adds changes: to the counts, and to the list as long as it is not too
-    /// long.
+    /// Adds changes: to the counts, and to the list. The list is dropped when
+    /// there are more than [`PART`] in all.
     fn add(&mut self, changed: Vec<Changed>) {
         self.counts += ChangeCounts::of(&changed);
         match self.counts.total() <= PART {
@@ -94,7 +94,7 @@ impl Applied {
 }
 
 impl From<Vec<Changed>> for Applied {
-    /// The effect of changes that were not made.
+    /// Returns the effect of changes that were not made.
     fn from(changed: Vec<Changed>) -> Self {
         let mut applied = Self::default();
         applied.add(changed);
@@ -103,7 +103,7 @@ impl From<Vec<Changed>> for Applied {
 }
 
 impl From<(Vec<Changed>, u64)> for Applied {
-    /// The effect of changes that made this revision.
+    /// Returns the effect of changes that made this revision.
     fn from((changed, revision): (Vec<Changed>, u64)) -> Self {
         Self {
             revision: Some(revision),
@@ -145,9 +145,9 @@ impl Shared {
         Ok(self.settle_for(set, author, proposal, terms))
     }
 
-    /// Settles a proposal, and changes the lease of its origin in the same step:
-    /// the contents are locked until both are done. A change that waits for the
-    /// store waits without the lock.
+    /// Settles a proposal, and changes the lease of its origin in the same
+    /// step: the contents are locked until both are done. A change that waits
+    /// for the store with others does so without the lock.
     fn settle_for(
         self: &Arc<Self>,
         mut set: MutexGuard<'_, ContentSet>,
@@ -170,26 +170,7 @@ impl Shared {
             is_kept: true,
         };
         if self.may_queue(context, &proposal) {
-            let (mut settlement, slot) = self.settle_queued(&mut set, context, proposal);
-            if settlement.rejections.is_empty() {
-                let warning = self.set_lifetime(origin, lifetime);
-                settlement.warnings.extend(warning);
-            }
-            if slot.is_none() && !settlement.rejections.is_empty() {
-                return settlement;
-            }
-            let follows = slot.is_none();
-            let slot = slot.unwrap_or_else(|| self.queue.follow());
-            drop(set);
-            return match self.await_kept(&slot) {
-                Err(error) => reject_all(Fault::Refused(error)),
-                // Nothing had to change, and what that rests on is kept.
-                Ok(_) if follows => settlement,
-                Ok(applied) => Settlement {
-                    applied: Some(applied),
-                    ..settlement
-                },
-            };
+            return self.settle_and_wait(set, context, proposal);
         }
 
         let mut settlement = self.settle_in(&mut set, context, proposal);
@@ -205,6 +186,38 @@ impl Shared {
             settlement.warnings.extend(warning);
         }
         settlement
+    }
+
+    /// Settles a proposal whose changes wait for the store with others, and
+    /// waits without the lock until they are kept and made. A proposal that
+    /// changes nothing waits for the changes before it, because it may rest on
+    /// them.
+    fn settle_and_wait(
+        self: &Arc<Self>,
+        mut set: MutexGuard<'_, ContentSet>,
+        context: Context<'_>,
+        proposal: Proposal<'_>,
+    ) -> Settlement<Applied> {
+        let (mut settlement, slot) = self.settle_queued(&mut set, context, proposal);
+        if settlement.rejections.is_empty() {
+            let warning = self.set_lifetime(context.origin, context.terms.lifetime);
+            settlement.warnings.extend(warning);
+        } else if slot.is_none() {
+            return settlement;
+        }
+
+        let follows = slot.is_none();
+        let slot = slot.unwrap_or_else(|| self.queue.follow());
+        drop(set);
+        match self.await_kept(&slot) {
+            Err(error) => reject_all(Fault::Refused(error)),
+            // Nothing had to change, and what that rests on is kept.
+            Ok(_) if follows => settlement,
+            Ok(applied) => Settlement {
+                applied: Some(applied),
+                ..settlement
+            },
+        }
     }
 
     /// Settles a proposal with the contents, which the caller has locked, and
@@ -225,8 +238,9 @@ impl Shared {
         set.settle_rows(proposal, self.keeping(context, effect), apply)
     }
 
-    /// Settles a proposal with the contents, which the caller has locked. Its
-    /// changes wait for the store in the queue; `None` if there are none.
+    /// Settles a proposal with the contents, which the caller has locked, and
+    /// adds its changes to the queue for the store. Returns the slot in which
+    /// they get their result; `None` if there are none.
     fn settle_queued(
         self: &Arc<Self>,
         set: &mut ContentSet,
@@ -244,6 +258,7 @@ impl Shared {
     }
 
     /// Applies all resources of an origin, whose proposals were held so far.
+    /// Nothing of them is in the database yet.
     pub(super) fn apply_held(
         self: &Arc<Self>,
         author: &str,
@@ -273,7 +288,9 @@ impl Shared {
         })
     }
 
-    /// Applies upserts of new resources, dependencies first.
+    /// Applies upserts of resources of which the database has none, in parts,
+    /// dependencies first. If the hooks or the database refuse a part, the
+    /// parts before it are removed again.
     pub(super) fn apply_first(
         self: &Arc<Self>,
         author: &str,
@@ -285,8 +302,9 @@ impl Shared {
         in_parts(upserts, apply, undo)
     }
 
-    /// Applies upserts of new resources that the hooks have allowed. The caller
-    /// has locked out other changes.
+    /// Applies upserts of resources of which the database has none, as
+    /// [`Self::apply_first`] does, after the hooks have allowed them. The
+    /// caller has locked out other changes.
     pub(super) fn apply_parts(
         self: &Arc<Self>,
         author: &str,
@@ -299,8 +317,8 @@ impl Shared {
         in_parts(upserts, apply, undo)
     }
 
-    /// Returns the effect that changes would have, in order of type and name. The
-    /// database is locked for a slice at a time (S85).
+    /// Returns the effect that changes would have, in order of type and name.
+    /// The database is locked for a slice at a time (S85).
     pub(super) fn preview(&self, changes: &[Change]) -> Vec<Changed> {
         let mut changed = Vec::new();
         for slice in changes.chunks(SLICE) {
@@ -368,7 +386,7 @@ pub(super) fn reject_all(fault: Fault) -> Settlement<Applied> {
     }
 }
 
-/// Returns the removal that undoes an upsert; `None` of another change.
+/// Returns the removal that undoes an upsert; `None` for another change.
 fn removal_of(change: &Change) -> Option<Change> {
     match change {
         Change::Upsert(type_url, resource) => Some(Change::RemoveVariant(

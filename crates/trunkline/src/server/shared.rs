@@ -95,9 +95,9 @@ struct Loading {
 }
 
 impl Shared {
-    /// The state of a server that has no streams. One without contents is ready
-    /// at once. `this` will be the result, which its load service asks for the
-    /// names of clusters.
+    /// Returns the state of a server that has no streams. One without contents
+    /// is ready at once. `this` will be the result, which its load service asks
+    /// for the names of clusters.
     pub(super) fn new(
         mut options: Options,
         hooks: HookSet,
@@ -179,7 +179,8 @@ impl Shared {
         applied.inspect_err(|error| self.hooks.withdrawn(origin, error))
     }
 
-    /// Makes changes that restore an earlier state: hooks cannot refuse them.
+    /// Makes changes that restore an earlier state. Hooks cannot refuse them;
+    /// they are told.
     pub(super) fn apply_unasked(
         self: &Arc<Self>,
         origin: &str,
@@ -190,7 +191,7 @@ impl Shared {
         self.apply_allowed(origin, changes, accepted)
     }
 
-    /// Locks out other changes: hooks are told of them one by one.
+    /// Locks out other changes, so that hooks are told of them one by one.
     pub(super) fn lock_changing(&self) -> MutexGuard<'_, ()> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -229,8 +230,8 @@ impl Shared {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The names of all clusters, in order, each once, for clients to report
-    /// on.
+    /// Returns the names of all clusters, in order, each once, for clients to
+    /// report on.
     fn cluster_names(&self) -> Vec<String> {
         let clusters = self.all_resources(&kind::CDS.into());
         let names = clusters.iter().map(|cluster| cluster.name.to_string());
@@ -240,7 +241,7 @@ impl Shared {
         names
     }
 
-    /// Every resource of a type with all its variants, in no order. The
+    /// Returns every resource of a type with all its variants, in no order. The
     /// database is locked for a slice at a time (S85).
     pub(super) fn all_resources(&self, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
         let mut all = Vec::new();
@@ -263,7 +264,7 @@ impl Shared {
 
     /// Notes that the first load of the contents at this index is complete.
     /// With the last of them the server is ready: a name that the database does
-    /// not hold does not exist (S51). Later calls do nothing.
+    /// not hold does not exist (S51). Does nothing once the server is ready.
     pub(super) fn note_loaded(&self, index: usize) {
         {
             let mut loading = self.lock_loading();
@@ -307,7 +308,8 @@ impl Shared {
         });
     }
 
-    /// Locks the database for one call. See [`Hub::with`].
+    /// Locks the database for one call, a slice of work at most. See
+    /// [`Hub::with`].
     pub(super) fn with<T>(&self, access: impl FnOnce(&mut Database) -> T) -> T {
         self.hub.with(access)
     }
@@ -343,7 +345,8 @@ impl Shared {
         }
     }
 
-    /// Closes a session, in slices: it may have many subscriptions (S85).
+    /// Closes a session on this thread, in slices: it may have many
+    /// subscriptions (S85).
     pub(super) fn close(&self, mut session: Session) {
         while !self.close_slice(&mut session) {
             self.hub.give_way();
@@ -356,7 +359,7 @@ impl Shared {
             .close_slice(session.stream(), |db| session.close_slice(db))
     }
 
-    /// The streams that have made a request, oldest first.
+    /// Returns the streams that have made a request, oldest first.
     pub(super) fn streams(&self) -> Vec<Arc<Stream>> {
         let mut streams = self.hub.watchers();
         streams.sort_by_key(|stream| stream.number);
@@ -368,14 +371,20 @@ impl Shared {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns true once, to the caller that has to start the contents.
+    /// Returns whether the caller has to start the contents: true only for the
+    /// first call.
     pub(super) fn claim_start(&self) -> bool {
         !std::mem::replace(&mut self.lock_loading().is_started, true)
     }
 
-    /// Whether all contents are loaded, to be watched.
+    /// Returns a receiver of whether all contents are loaded.
     pub(super) fn watch_ready(&self) -> watch::Receiver<bool> {
         self.ready.subscribe()
+    }
+
+    /// Returns the bounds on requests that arrive.
+    pub(super) fn request_bounds(&self) -> RequestBounds {
+        RequestBounds::new(Arc::clone(&self.unfinished), Arc::clone(&self.hooks))
     }
 
     fn lock_loading(&self) -> MutexGuard<'_, Loading> {
@@ -383,14 +392,15 @@ impl Shared {
     }
 }
 
-/// Whether a change is that of a cluster which came or went.
+/// Returns whether a change brings a cluster that was not there, or removes
+/// one.
 fn is_cluster_added_or_removed(changed: &Changed) -> bool {
     let is_cluster = changed.type_url.as_str() == kind::CDS;
     is_cluster && changed.from.is_some() != changed.to.is_some()
 }
 
 /// Makes an empty database that notes changes of demand. Until the contents are
-/// loaded it is a cache, in which a missing name is unknown and not absent
+/// loaded it is a cache, in which a missing name is unknown rather than absent
 /// (S51).
 fn new_database(is_ready: bool) -> Database {
     let mut db = match is_ready {
@@ -401,20 +411,14 @@ fn new_database(is_ready: bool) -> Database {
     db
 }
 
-/// The rules that read the node of a client, by the options of the server.
+/// Returns the rules that read the node of a client, by the options of the
+/// server.
 fn node_rules(options: &Options) -> NodeRules {
     NodeRules::new(
         BaseRules::new(options.base_sets.clone()),
         options.params.clone(),
         options.resource_errors.clone(),
     )
-}
-
-impl Shared {
-    /// The bounds on requests that arrive.
-    pub(super) fn request_bounds(&self) -> RequestBounds {
-        RequestBounds::new(Arc::clone(&self.unfinished), Arc::clone(&self.hooks))
-    }
 }
 
 impl fmt::Debug for Shared {

@@ -5,8 +5,8 @@ use crate::bounds::{ANSWERS_PART, MISSING_PART, UNFINISHED_PART};
 use crate::memory::Memory;
 use crate::questions::QuestionLimits;
 
-/// Bounds what clients can make the process keep by parts of the memory limit.
-/// Returns the limits of questions.
+/// Lowers the limits on what clients can make the process keep to parts of the
+/// memory limit. Returns the limits of questions.
 pub(super) fn take(memory: &Memory, options: &mut Options) -> QuestionLimits {
     let missing = &mut options.limits.missing_bytes;
     *missing = memory.share(*missing, MISSING_PART);

@@ -34,9 +34,10 @@ impl Clients for Server {
     }
 }
 
-/// The names of one type that a stream subscribes to, each with its state and
-/// its resource; `None` if the stream has ended. Neither the database nor the
-/// stream is locked for longer than a slice of the names takes.
+/// Returns the names of one type that a stream subscribes to, each with its
+/// state and its resource; `None` if the stream has ended. Neither the database
+/// nor the stream is locked for longer than a slice of the names takes, so a
+/// name may have changed before the end.
 fn resources_of_type(stream: &Stream, status: &TypeStatus) -> Option<Vec<ClientResource>> {
     let type_url = &status.type_url;
     let mut listing = stream.lock().session.as_ref()?.list_names(type_url);
@@ -55,7 +56,7 @@ fn resources_of_type(stream: &Stream, status: &TypeStatus) -> Option<Vec<ClientR
     }
 }
 
-/// Describes the client of a stream; `None` if the stream has ended meanwhile.
+/// Describes the client of a stream; `None` if the stream has ended.
 fn client_of(stream: &Stream) -> Option<Client> {
     let state = stream.lock();
     let StreamState {

@@ -88,7 +88,8 @@ pub(super) struct NextPoll {
 }
 
 impl Stream {
-    /// A stream without a session: that one opens with the first request.
+    /// Returns a stream without a session: that one opens with the first
+    /// request.
     pub(super) fn new(
         shared: Arc<Shared>,
         StreamForm { mode, only }: StreamForm,
@@ -126,7 +127,8 @@ impl Stream {
         self.handle_read(read, bytes)
     }
 
-    /// Decodes a request.
+    /// Decodes a request. Remembers its node and its type, so that the next one
+    /// is read faster.
     pub(super) fn read(&self, raw: Bytes) -> Result<Read<Request>, DecodeError> {
         let reader = self.reader.lock();
         let mut reader = reader.unwrap_or_else(PoisonError::into_inner);
@@ -157,8 +159,9 @@ impl Stream {
         Ok(next)
     }
 
-    /// Handles a request under the lock of the stream, where nothing may be
-    /// reported: events are collected in `outcome`.
+    /// Handles a request under the lock of the stream. Nothing may be reported
+    /// there, so events are collected in `outcome`. Does nothing on a stream
+    /// that has ended.
     fn handle_locked(
         self: &Arc<Self>,
         read: Read<Request>,
@@ -175,18 +178,7 @@ impl Stream {
             return Ok(HandledRequest::default());
         }
         outcome.refused = refused;
-        outcome.type_url = self.only.as_ref().or(request_type(&request)).cloned();
-        if let Some(error) = scrub::error_of(&mut request) {
-            // Nobody gets to see the words of the client as they came.
-            let type_url = outcome.type_url.as_ref();
-            self.scrub_error(state.session.as_ref(), type_url, error);
-        }
-        if self.shared.hooks.has_any() {
-            outcome.asked = names_on_demand(outcome.type_url.as_ref(), &request);
-            let reads = self.shared.hooks.reads_requests();
-            outcome.details = reads.then(|| RequestDetails::of(&request));
-        }
-
+        self.note_request(state.session.as_ref(), &mut request, outcome);
         let session = self.prepare_session(&mut state, node.as_ref(), outcome);
         let is_quiet = self.shared.with_request(|db| {
             let handled = match request {
@@ -203,6 +195,26 @@ impl Stream {
         };
         state.take_events(outcome, self.shared.hooks.has_any());
         Ok(handled)
+    }
+
+    /// Notes the type of a request, and what hooks are told of it. The text of
+    /// a NACK is scrubbed before: nobody gets to see the words of the client as
+    /// they came.
+    fn note_request(
+        &self,
+        session: Option<&Session>,
+        request: &mut Request,
+        outcome: &mut RequestOutcome,
+    ) {
+        outcome.type_url = self.only.as_ref().or(request_type(request)).cloned();
+        if let Some(error) = scrub::error_of(request) {
+            self.scrub_error(session, outcome.type_url.as_ref(), error);
+        }
+        if self.shared.hooks.has_any() {
+            outcome.asked = names_on_demand(outcome.type_url.as_ref(), request);
+            let reads = self.shared.hooks.reads_requests();
+            outcome.details = reads.then(|| RequestDetails::of(request));
+        }
     }
 
     /// Returns the session, which the first request opens, with the node of the
@@ -240,13 +252,13 @@ impl Stream {
         session
     }
 
-    /// Names the client by the id of its node. The first id counts (S2).
+    /// Names the client by the id of its node. Only the first call counts (S2).
     pub(super) fn bind_node_id(&self, id: &str) {
         self.node_id.get_or_init(|| id.to_owned());
     }
 
-    /// Whether the client may see a type: hooks authorise it, and secrets are
-    /// sent only where they may go.
+    /// Returns whether the client may see a type: hooks authorise it, and
+    /// secrets are sent only where they may go.
     pub(super) fn may_see(&self, type_url: &TypeUrl) -> bool {
         let is_secret = type_url.as_str() == kind::SDS;
         if is_secret && !self.is_for_secrets() {
@@ -255,14 +267,14 @@ impl Stream {
         self.shared.hooks.authorise(self.peer(), type_url)
     }
 
-    /// Whether secrets may go to the client, by its connection and identity, or
-    /// because an option lets them go to all.
+    /// Returns whether secrets may go to the client, by its connection and
+    /// identity, or because an option lets them go to all.
     fn is_for_secrets(&self) -> bool {
         let has_identity = self.identity.is_some();
         self.connection.is_for_secrets(has_identity) || self.shared.options.secrets_in_clear
     }
 
-    /// The configuration of the session, by the options of the server.
+    /// Returns the configuration of the session, by the options of the server.
     pub(super) fn config(&self) -> Config {
         let options = &self.shared.options;
         Config {
@@ -275,8 +287,8 @@ impl Stream {
         }
     }
 
-    /// When to poll a session that has just handled a request or was polled: at
-    /// once unless it `is_quiet`, and at its next timeout.
+    /// Returns when to poll a session that has just handled a request or was
+    /// polled: at once unless it `is_quiet`, and at its next timeout.
     pub(super) fn next_poll(&self, session: &Session, is_quiet: bool) -> NextPoll {
         let due = session.poll_timeout();
         NextPoll {
@@ -286,8 +298,8 @@ impl Stream {
         }
     }
 
-    /// Ends the stream. Returns its session, which is to be closed; `None` if
-    /// there was no request.
+    /// Ends the stream. Returns its session, which the caller has to close;
+    /// `None` if there was no request.
     pub(super) fn end(&self) -> Option<Session> {
         let mut state = self.lock();
         state.has_ended = true;
@@ -305,18 +317,18 @@ impl Stream {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The newest revision for which the stream was woken: no later one
+    /// Returns the newest revision for which the stream was woken: no later one
     /// concerns it.
     pub(super) fn woken_for(&self) -> u64 {
         self.woken_for.load(Ordering::Acquire)
     }
 
-    /// The id of the client's node; empty until its first request.
+    /// Returns the id of the client's node; empty until its first request.
     pub(super) fn node_id(&self) -> &str {
         self.node_id.get().map_or("", String::as_str)
     }
 
-    /// The stream and its client, as hooks are told of them.
+    /// Returns the stream and its client, as hooks are told of them.
     fn peer(&self) -> Peer<'_> {
         Peer {
             stream: self.number,
@@ -336,7 +348,7 @@ impl Stream {
     }
 }
 
-/// The type in a request, if it has one.
+/// Returns the type in a request, if it has one.
 fn request_type(request: &Request) -> Option<&TypeUrl> {
     match request {
         Request::Sotw(request) => request.type_url.as_ref(),

@@ -56,7 +56,8 @@ pub(super) struct Share {
 }
 
 impl Unfinished {
-    /// Shares of which nothing is taken.
+    /// Returns shares of which nothing is taken: of so many bytes for each
+    /// connection, and for all.
     pub(super) fn new(request_bytes: usize, unfinished_bytes: usize) -> Self {
         Self {
             connection_bytes: request_bytes,
@@ -66,8 +67,8 @@ impl Unfinished {
         }
     }
 
-    /// Counts a request of this length on a connection; returns `None` if it
-    /// has to wait.
+    /// Takes a share of so many bytes for a request on a connection, until it
+    /// is dropped. Returns `None` if the request has to wait.
     pub(super) fn try_share(self: &Arc<Self>, on: &Activity, bytes: usize) -> Option<Share> {
         let (address, connection) = (on.address, on.number);
         let mut table = self.lock();
@@ -87,6 +88,9 @@ impl Unfinished {
         })
     }
 
+    /// Returns whether a request of `more` bytes may take its share on a
+    /// connection: by the bounds of the connection, of its address and of all,
+    /// or because it is small.
     fn has_room(
         &self,
         table: &Table,
@@ -112,19 +116,22 @@ impl Unfinished {
     }
 }
 
-/// Whether one that has taken so much may take more of a bound of its own.
+/// Returns whether one that has taken so much may take `more` of a bound of its
+/// own. The first request always may.
 fn fits_alone(taken: usize, more: usize, bound: usize) -> bool {
     taken == 0 || taken + more <= bound
 }
 
-/// Whether one that has taken so much may take more of a bound that others
-/// share: it then has no more than this part of what is left, or it is alone.
+/// Returns whether one that has `taken` so much may take `more` of a bound, of
+/// which all together have taken `by_all`. It may if it then has no more than a
+/// `part`-th of what is left, or if nobody has taken anything.
 fn fits_beside(taken: usize, by_all: usize, more: usize, bound: usize, part: usize) -> bool {
     let left = bound.saturating_sub(by_all + more);
     by_all == 0 || taken + more <= left / part
 }
 
 impl Table {
+    /// Gives back the bytes of a share. Entries without bytes are removed.
     fn remove(&mut self, address: Option<ClientAddress>, connection: u64, bytes: usize) {
         self.bytes -= bytes;
         let Some(entry) = self.addresses.get_mut(&address) else {

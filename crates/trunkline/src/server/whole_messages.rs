@@ -34,7 +34,8 @@ impl<B> WholeMessages<B>
 where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
-    /// The messages of a body on a connection, of so many bytes at most each.
+    /// Returns the messages of a body on a connection. One with more than
+    /// `limit` bytes is an error.
     pub(crate) fn new(
         body: B,
         bounds: RequestBounds,
@@ -48,8 +49,8 @@ where
         }
     }
 
-    /// The same, where the first message may take as long as it likes: the other
-    /// end speaks when there is news.
+    /// Lets the first message take as long as it likes: the other end speaks
+    /// when there is news.
     #[cfg(feature = "mcp")]
     pub(crate) fn without_first_deadline(self) -> Self {
         Self {
@@ -58,7 +59,8 @@ where
         }
     }
 
-    /// Polls for the next message, also when it is due and nothing arrives.
+    /// Polls for the next message, also when a deadline of it has passed and
+    /// nothing arrives.
     pub(crate) fn poll_message(
         &mut self,
         cx: &mut Context<'_>,
@@ -102,7 +104,7 @@ where
     }
 }
 
-/// The prefix of a message of this length, which is not compressed.
+/// Returns the prefix of a message of this length that is not compressed.
 fn prefix(length: usize) -> Bytes {
     // A message is within a limit of some megabytes.
     let length = u32::try_from(length).unwrap_or(u32::MAX);
@@ -122,7 +124,7 @@ mod tests {
     use tokio_stream::StreamExt as _;
     use tokio_stream::wrappers::ReceiverStream;
 
-    /// A body of which a test sends the pieces, on a connection.
+    /// Returns a body of which a test sends the pieces, on a connection.
     fn body(
         bounds: &RequestBounds,
         connection: &Arc<Activity>,

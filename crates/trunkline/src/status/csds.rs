@@ -33,13 +33,14 @@ use crate::questions::{Asked, Busy, Question, Questions, peer_of};
 /// The size of an entry without its texts and its body.
 const ENTRY_BYTES: usize = 64;
 
-/// The service for a tonic server, with bounds of its own on its work.
+/// Returns the service for a tonic server, with limits of its own on its work.
 #[must_use]
 pub fn service(clients: Arc<dyn Clients>) -> ClientStatusDiscoveryServiceServer<Csds> {
     service_with(clients, Questions::default())
 }
 
-/// The service for a tonic server; its work counts among these questions.
+/// Returns the service for a tonic server. Its work counts among these
+/// questions.
 #[must_use]
 pub fn service_with(
     clients: Arc<dyn Clients>,
@@ -137,7 +138,7 @@ async fn respond(
         .unwrap_or_else(|_| Err(Status::internal("the question was dropped; ask again")))
 }
 
-/// The status of a question that is not answered now.
+/// Returns the status of a question that is refused.
 fn busy(busy: Busy) -> Status {
     Status::resource_exhausted(busy.to_string())
 }
@@ -168,7 +169,7 @@ impl ResponseBuilder {
         }
     }
 
-    /// Checks that there is room for the names of a client alone, so that a
+    /// Checks that there is room at least for the names of a client, so that a
     /// client that is too large need not be listed.
     fn check_room(&self, client: &Client) -> Result<(), Status> {
         let count_least_bytes = |state: &TypeState| {
@@ -182,8 +183,8 @@ impl ResponseBuilder {
         Ok(())
     }
 
-    /// Adds a client with its resources. Returns an error if the response
-    /// becomes too large.
+    /// Adds a client with its resources. An error if the response becomes too
+    /// large, or if its bytes cannot be held.
     pub(super) fn add_client(
         &mut self,
         client: &Client,
@@ -243,6 +244,7 @@ impl ResponseBuilder {
     }
 }
 
+/// Returns the status of a request whose response would be too large.
 fn too_large() -> Status {
     Status::resource_exhausted(
         "the answer is too large; ask for fewer clients by node_matchers, or set exclude_resource_contents",

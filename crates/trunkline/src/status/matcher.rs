@@ -55,7 +55,8 @@ impl NodeMatchers {
         matchers.map(Self)
     }
 
-    /// Whether any of the matchers accepts a node id, or there is no matcher.
+    /// Returns whether any of the matchers accepts a node id. Without matchers,
+    /// all are accepted.
     pub(super) fn accept(&self, id: &str) -> bool {
         let accepts = |matcher: &Option<IdMatcher>| {
             let matcher = matcher.as_ref();
@@ -102,7 +103,7 @@ impl IdMatcher {
         })
     }
 
-    /// Checks whether a node id matches.
+    /// Returns whether a node id matches.
     fn accepts(&self, id: &str) -> bool {
         let folded = || fold_case(id.to_owned(), self.ignore_case);
         match &self.pattern {
@@ -115,7 +116,7 @@ impl IdMatcher {
     }
 }
 
-/// Whether a matcher has an expression.
+/// Returns whether a matcher has a regular expression.
 fn is_regex(matcher: &NodeMatcher) -> bool {
     let pattern = matcher.node_id.as_ref().map(|id| &id.match_pattern);
     matches!(pattern, Some(Some(MatchPattern::SafeRegex(_))))

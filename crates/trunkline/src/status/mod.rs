@@ -33,11 +33,11 @@ use crate::identity::Identity;
 
 /// The clients of a server.
 pub trait Clients: Send + std::marker::Sync {
-    /// All connected clients, in the order of their streams.
+    /// Returns all connected clients, in the order of their streams.
     fn clients(&self) -> Vec<Client>;
 
-    /// The resources that the client on a stream subscribes to, with their
-    /// states; none if the stream has ended.
+    /// Returns the resources that the client on a stream subscribes to, with
+    /// their states; none if the stream has ended.
     fn resources(&self, stream: u64) -> Vec<ClientResource>;
 }
 

@@ -28,18 +28,19 @@ pub(super) struct Contents {
 }
 
 impl TlsFiles {
-    /// The paths of all files, in a fixed order.
+    /// Returns the paths of all files, in a fixed order.
     fn paths(&self) -> impl Iterator<Item = &Path> {
         let cert_and_key = [&self.cert, &self.key].into_iter();
         cert_and_key.chain(&self.client_ca).map(PathBuf::as_path)
     }
 
-    /// Takes the stamps of all files.
+    /// Takes the stamps of all files, by which a change is noticed without
+    /// reading them.
     pub(super) fn stamps(&self) -> Stamps {
         Stamps::of(self.paths())
     }
 
-    /// Reads all files; the error is that of the first that cannot be read.
+    /// Reads all files. The error is that of the first that cannot be read.
     pub(super) fn read(&self) -> Result<Contents, TlsError> {
         Ok(Contents {
             cert: read_file(&self.cert)?,
@@ -57,8 +58,8 @@ pub(super) enum Fingerprint {
 }
 
 impl Fingerprint {
-    /// The fingerprint of files that cannot be read. The same error again has
-    /// the same fingerprint.
+    /// Returns the fingerprint of files that cannot be read. The same error
+    /// again has the same fingerprint.
     pub(super) fn of_error(error: &TlsError) -> Self {
         match error {
             TlsError::Read { source, .. } => Self::Unreadable(Some(source.kind())),
@@ -68,8 +69,8 @@ impl Fingerprint {
 }
 
 impl Contents {
-    /// The fingerprint of the contents: a hash over the hashes of all files, so
-    /// that bytes which move from one file to another are a change.
+    /// Returns the fingerprint of the contents: a hash over the hashes of all
+    /// files, so that bytes which move from one file to another are a change.
     pub(super) fn fingerprint(&self) -> Fingerprint {
         let client_ca = self.client_ca.as_deref().unwrap_or_default();
         let parts = [&self.cert[..], &self.key, client_ca];

@@ -101,13 +101,13 @@ impl Tls {
         })
     }
 
-    /// The files.
+    /// Returns the files.
     #[must_use]
     pub fn files(&self) -> &TlsFiles {
         &self.inner.files
     }
 
-    /// An acceptor with the current certificate.
+    /// Returns an acceptor with the current certificate.
     #[must_use]
     pub fn acceptor(&self) -> TlsAcceptor {
         let current = self.inner.current.read();
@@ -134,8 +134,8 @@ impl Tls {
     }
 
     /// Checks the files each second, for as long as the future is awaited.
-    /// Calls
-    /// `on_reload` when new files are in use, or with the reason why they are not.
+    /// Calls `on_reload` when new files are in use, or with the reason why they
+    /// are not.
     ///
     /// A bad pair is reported only if it is still there at the next check,
     /// because files are often replaced one after the other, and only once.

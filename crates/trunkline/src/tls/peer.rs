@@ -26,7 +26,8 @@ impl fmt::Debug for PeerCertificate {
 }
 
 impl PeerCertificate {
-    /// The certificate of a connection's client, if it sent one.
+    /// Returns the certificate that a connection's client sent; `None` if it
+    /// sent none.
     #[must_use]
     pub fn of<S>(stream: &TlsStream<S>) -> Option<Self> {
         let (_, connection) = stream.get_ref();
@@ -34,18 +35,19 @@ impl PeerCertificate {
         Some(Self::read(leaf.clone().into_owned()))
     }
 
+    /// Reads the identity in a certificate, and keeps both.
     fn read(der: CertificateDer<'static>) -> Self {
         let identity = read_identity(&der);
         Self { der, identity }
     }
 
-    /// The certificate as it was received.
+    /// Returns the certificate as it was received.
     #[must_use]
     pub fn der(&self) -> &[u8] {
         &self.der
     }
 
-    /// The name of its owner.
+    /// Returns the name of its owner.
     #[must_use]
     pub fn identity(&self) -> Option<&Identity> {
         self.identity.as_ref()
@@ -91,8 +93,7 @@ fn find_common_name(mut subject: &[u8]) -> Option<String> {
 }
 
 /// Takes the first value off some DER, and returns its tag and contents.
-/// Returns
-/// `None` if the value is incomplete or longer than 64 KiB.
+/// Returns `None` if the value is incomplete or longer than 64 KiB.
 fn take_der<'a>(input: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     let [tag, length, remaining @ ..] = *input else {
         return None;

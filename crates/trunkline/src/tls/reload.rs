@@ -30,6 +30,8 @@ struct Bad {
 type CheckResult = Result<Option<Arc<ServerConfig>>, TlsError>;
 
 impl Seen {
+    /// Returns what is known at the start: the stamps and the fingerprint of
+    /// the files in use.
     pub(super) fn new(stamps: Stamps, used: Fingerprint) -> Self {
         let bad = None;
         Self { stamps, used, bad }
@@ -68,9 +70,9 @@ impl Seen {
         }
     }
 
-    /// Records a failure. It is returned at the second check that finds the
-    /// same one, and only then: two files are replaced one after the other, and
-    /// in between they do not match.
+    /// Records that the files cannot be used. Returns the error at the second
+    /// check in a row that finds the same failure, and only then: two files are
+    /// replaced one after the other, and in between they do not match.
     fn note_failure(&mut self, fingerprint: Fingerprint, error: TlsError) -> Option<CheckResult> {
         let same_failure = self.bad.take();
         let same_failure = same_failure.filter(|bad| bad.fingerprint == fingerprint);

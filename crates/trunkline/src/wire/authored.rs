@@ -122,6 +122,7 @@ pub(super) fn agreed_name(
     }
 }
 
+/// Returns the error of a resource without a name.
 fn no_name(type_url: &str) -> AcceptError {
     let type_url = TypeUrl::new(type_url);
     AcceptError::NoName { type_url }
@@ -136,7 +137,7 @@ struct Wrapping {
 }
 
 impl Wrapping {
-    /// Reads a wrapper. Refuses a TTL that is no valid duration.
+    /// Reads a wrapper. A TTL that is no valid duration is an error.
     fn new(wrapper: &discovery::Resource) -> Result<Self, AcceptError> {
         let aliases = wrapper.aliases.iter();
         let mut aliases: Vec<Name> = aliases.map(|alias| Name::new(alias)).collect();

@@ -138,9 +138,9 @@ impl<'a> Parts<'a> {
     }
 
     /// Adds a doubt about a condition that holds for none or for all of the
-    /// clients.
-    /// `narrowed` are the clients for which it holds. Without any clients, the doubt
-    /// is about an outer condition, and there is none about this one.
+    /// clients; `narrowed` are those for which it holds. If there are no
+    /// clients, an outer condition has left none and has its own doubt, so this
+    /// one gets none.
     fn note_doubt(&mut self, condition: &Condition, clients: &Constraints, narrowed: &Constraints) {
         if clients.is_never() {
             return;
@@ -156,8 +156,8 @@ impl<'a> Parts<'a> {
         self.doubts.push((condition.path.clone(), doubt));
     }
 
-    /// Returns the condition with which there were too many cases. `None` means
-    /// another error.
+    /// Returns the first spelling of the condition with which there were too
+    /// many cases; `None` for another error.
     fn one_too_many(&self, error: &CasesError) -> Option<&'a Condition> {
         match error {
             CasesError::TooMany { conditions, .. } => {

@@ -23,8 +23,8 @@ pub enum ConstraintReadError {
     Limit(#[from] ConstraintError),
 }
 
-/// Text options with which constraints may be written as people say them:
-/// `env=prod AND NOT version=v1`.
+/// Returns text options with which constraints may be written as people say
+/// them: `env=prod AND NOT version=v1`.
 #[must_use]
 pub fn text_options() -> text::Options {
     text::Options {

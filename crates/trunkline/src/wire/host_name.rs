@@ -6,7 +6,7 @@ use trunkline_proto::descriptor::{full_name, types};
 
 use super::accept::AcceptError;
 
-/// Whether resources of this type are virtual hosts.
+/// Returns whether resources of this type are virtual hosts.
 pub(super) fn is_host(type_url: &str) -> bool {
     full_name(type_url) == full_name(types::VIRTUAL_HOST)
 }

@@ -9,12 +9,13 @@ use trunkline_proto::vhosts;
 
 use super::accept::AcceptError;
 
-/// Whether resources of this type may contain virtual hosts.
+/// Returns whether resources of this type may contain virtual hosts.
 pub(super) fn is_route(type_url: &str) -> bool {
     full_name(type_url) == full_name(types::ROUTE_CONFIGURATION)
 }
 
-/// Names a virtual host that was written in a route configuration.
+/// Returns the name of a virtual host that was written in a route
+/// configuration.
 ///
 /// Clients take the text before the last slash for the route configuration, so
 /// slashes in the host are replaced.
@@ -30,8 +31,7 @@ pub(super) fn rename(body: &Bytes, name: &Name) -> Result<Bytes, AcceptError> {
     Ok(renamed.into())
 }
 
-/// Returns a function that converts a decoding error of bytes that are not of
-/// this type.
+/// Returns a function that converts the error of decoding bytes as this type.
 pub(super) fn malformed(type_url: &'static str) -> impl Fn(prost::DecodeError) -> AcceptError {
     move |source| {
         AcceptError::Facts(FactsError::Malformed {

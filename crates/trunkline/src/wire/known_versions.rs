@@ -41,6 +41,7 @@ struct Lists {
 }
 
 impl Lists {
+    /// Returns the number of names in all remembered lists together.
     fn count_names(&self) -> usize {
         self.known
             .iter()

@@ -15,7 +15,7 @@ use twox_hash::XxHash3_128;
 pub(super) struct NodeMemory(Option<u128>);
 
 impl NodeMemory {
-    /// Whether these are the bytes of the node that was read last.
+    /// Returns whether these are the bytes of the node that was read last.
     pub(super) fn is_last(&self, raw: &[u8]) -> bool {
         self.0.is_some_and(|hash| hash == XxHash3_128::oneshot(raw))
     }

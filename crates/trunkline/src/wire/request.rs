@@ -28,8 +28,8 @@ pub(crate) struct Read<R> {
 }
 
 impl<R> Read<R> {
-    /// A request that only acknowledges a response: it has no names, and its
-    /// node is known.
+    /// Returns a request that only acknowledges a response: it has no names,
+    /// and its node is known.
     fn acknowledgement(request: R) -> Self {
         Self {
             request,
@@ -38,6 +38,7 @@ impl<R> Read<R> {
         }
     }
 
+    /// Converts the request, and keeps what was read beside it.
     fn map<T>(self, into: impl FnOnce(R) -> T) -> Read<T> {
         Read {
             request: into(self.request),
@@ -79,6 +80,7 @@ pub(crate) struct Reader {
 const MAX_TYPES: usize = 16;
 
 impl Reader {
+    /// Returns a reader that has read nothing yet.
     pub(crate) fn new(limits: Limits, known_versions: Arc<KnownVersions>) -> Self {
         Self {
             limits,
@@ -87,7 +89,7 @@ impl Reader {
         }
     }
 
-    /// Reads a request in the variant that the stream speaks. Names beyond a
+    /// Reads a request in the protocol that the stream speaks. Names beyond a
     /// limit are taken out of it; any other part beyond a limit is an error.
     pub(crate) fn read(&mut self, mode: Mode, raw: Bytes) -> Result<Read<Request>, DecodeError> {
         match mode {
@@ -177,7 +179,8 @@ impl Reader {
     }
 
     /// Returns the copy of a type that was read first, so that requests of one
-    /// type share it. Returns `None` if the request has no type.
+    /// type share it. Types beyond [`MAX_TYPES`] are not shared. Returns `None`
+    /// if the request has no type.
     fn intern_type(&mut self, text: &str) -> Option<TypeUrl> {
         let text = non_empty(text)?;
         let mut known_types = self.known_types.iter();
@@ -258,8 +261,9 @@ impl Reader {
     }
 }
 
-/// Reads a text field that may be missing: protobuf does not distinguish an
-/// empty string from none, and no rule gives the empty one a meaning.
+/// Returns the text of a field that may be missing; `None` if it is empty.
+/// Protobuf does not tell an empty string from none, and no rule gives the
+/// empty one a meaning.
 fn non_empty(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
@@ -271,13 +275,14 @@ fn read_error(status: Status) -> ErrorDetail {
     }
 }
 
+/// Returns names that were too long as refused.
 fn refused_names(names: Vec<Refusal>) -> Vec<Refused> {
     names.into_iter().map(Refused::Name).collect()
 }
 
 /// Joins plain names, which take the parameters of the stream, and locators,
-/// which bring their own (TP2). A locator with too many parameters is left out
-/// and added to `refused`.
+/// which bring their own (TP2). A locator with more parameters than a client
+/// may have is left out and added to `refused`.
 fn join_locators(
     plain: Vec<String>,
     locators: Vec<ResourceLocator>,

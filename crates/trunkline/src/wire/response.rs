@@ -87,7 +87,8 @@ pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
 }
 
 /// Returns the encoded resources of a list that streams share. They are encoded
-/// for the first stream, and `field` has to be the same function for all.
+/// for the first stream that is sent the list, so `field` has to be the same
+/// function for all of them.
 fn shared_segments(list: &SharedList, field: impl Fn(&WireResource) -> Field) -> &[Bytes] {
     list.encode_once(|resources| {
         let fields: Vec<Field> = resources.iter().map(field).collect();
@@ -152,7 +153,7 @@ fn wrap(url: &TypeUrl, delivered: &WireResource) -> Resource {
     }
 }
 
-/// The body of a resource with its type; `None` if it has none.
+/// Returns the body of a resource with its type; `None` if it has none.
 fn any_body(url: &TypeUrl, resource: &resource::Resource) -> Option<Any> {
     resource.body.as_ref().map(|body| Any {
         type_url: url.to_string(),

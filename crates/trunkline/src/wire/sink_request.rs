@@ -40,8 +40,9 @@ struct WrittenNames {
 }
 
 impl RequestWriter {
-    /// A writer. `about` is the part of the node that the engine does not know.
-    /// Id, cluster, user agent, features and parameters come from the requests.
+    /// Returns a writer that has written nothing. `about` is the part of the
+    /// node that the engine does not know. Id, cluster, user agent, features
+    /// and parameters come from the requests.
     #[must_use]
     pub fn new(about: Node) -> Self {
         Self {
@@ -80,8 +81,8 @@ impl RequestWriter {
         parts.concat().into()
     }
 
-    /// Encodes the names of a type. The last list of the type is encoded only
-    /// once.
+    /// Returns the encoded names of a type. The last list of the type is
+    /// encoded only once.
     fn encode_names(&mut self, type_url: Option<TypeUrl>, names: Locators) -> &WrittenNames {
         let type_url = type_url.unwrap_or_else(|| TypeUrl::new(""));
         match self.listed.entry(type_url) {
@@ -118,8 +119,8 @@ impl RequestWriter {
         message.encode_to_vec().into()
     }
 
-    /// Encodes a node with the fields that the engine does not know. The last
-    /// node is encoded only once.
+    /// Returns an encoded node, with the fields that the engine does not know.
+    /// The last node is encoded only once.
     fn encode_node(&mut self, node: message::Node) -> Bytes {
         if let Some((_, bytes)) = self.written.as_ref().filter(|(last, _)| *last == node) {
             return bytes.clone();
@@ -144,6 +145,7 @@ impl RequestWriter {
 }
 
 impl WrittenNames {
+    /// Encodes names, those without parameters apart from those with them.
     fn new(names: Locators) -> Self {
         let (resource_names, resource_locators) = split_locators(names.iter().cloned());
         let plain = DiscoveryRequest {
@@ -191,7 +193,7 @@ fn write_node_params(params: &Params) -> BTreeMap<String, ContextParams> {
         .collect()
 }
 
-/// Writes a text field that may be missing, which protobuf takes for empty.
+/// Returns a text field that may be missing, as protobuf has it: an empty text.
 fn or_empty(text: Option<&str>) -> String {
     text.unwrap_or_default().to_owned()
 }
@@ -204,6 +206,7 @@ fn write_status(error: ErrorDetail) -> Status {
     }
 }
 
+/// Writes parameters as a message has them.
 fn write_params(params: &Params) -> BTreeMap<String, String> {
     let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
     params.iter().map(owned).collect()

@@ -11,8 +11,8 @@ const MAX_SECONDS: u64 = 315_576_000_000;
 /// The maximum of nanoseconds beside the seconds.
 const MAX_NANOS: u32 = 999_999_999;
 
-/// Writes a time to live. One beyond the maximum of protobuf is cut to it, which
-/// is as good as for ever.
+/// Writes a time to live. One beyond the maximum of protobuf is cut to it,
+/// which is as good as for ever.
 #[cfg(feature = "server")]
 pub(super) fn write_ttl(ttl: Duration) -> discovery::Duration {
     discovery::Duration {
@@ -21,7 +21,8 @@ pub(super) fn write_ttl(ttl: Duration) -> discovery::Duration {
     }
 }
 
-/// Reads a time to live; `None` if it is zero or negative.
+/// Reads a time to live; `None` if it is zero or negative, or if its
+/// nanoseconds are.
 pub(super) fn read_ttl(message: discovery::Duration) -> Option<Duration> {
     let seconds = u64::try_from(message.seconds).ok()?;
     let nanos = u32::try_from(message.nanos).ok()?;

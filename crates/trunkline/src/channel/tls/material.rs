@@ -59,7 +59,8 @@ impl Settings {
         }
     }
 
-    /// The certificates that it means now.
+    /// Finds the certificates that the settings mean now, which come from
+    /// secrets or files.
     pub(super) fn material(
         &self,
         of: &ClusterSnapshot,
@@ -68,19 +69,19 @@ impl Settings {
         let Some(common) = &self.context.common_tls_context else {
             return Err("its TLS has no common_tls_context".to_owned());
         };
-        refuse_unsupported(common)?;
+        check_supported(common)?;
         let finder = Finder { of, client };
         Ok(Material {
-            certificate: finder.certificate(common)?,
-            validation: finder.validation(common)?,
+            certificate: finder.find_certificate(common)?,
+            validation: finder.find_validation(common)?,
             checks_dialled: self.context.auto_sni_san_validation,
         })
     }
 }
 
-/// Refuses what says where certificates are in a way that is not known here, or
-/// asks for more than is done.
-fn refuse_unsupported(common: &CommonTlsContext) -> Result<(), String> {
+/// Checks that the context asks for nothing that is not done here. The error
+/// names the field.
+fn check_supported(common: &CommonTlsContext) -> Result<(), String> {
     let fields = [
         ("custom_handshaker", common.custom_handshaker.is_some()),
         (
@@ -105,8 +106,10 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
+    /// Finds the certificate that is shown to servers, with the files that it
+    /// may be in; `None` if none is shown.
     #[expect(deprecated, reason = "gRPC takes the older field as well")]
-    fn certificate(
+    fn find_certificate(
         &self,
         common: &CommonTlsContext,
     ) -> Result<Option<(TlsCertificate, DataSourcePolicy)>, String> {
@@ -117,20 +120,20 @@ impl Finder<'_> {
             .as_ref();
         let older = older.map(|instance| &instance.instance_name);
         if let Some(name) = newer.or(older) {
-            let (certificate, key) = (self.provider(name)?.certificate.as_ref())
+            let (certificate, key) = (self.find_provider(name)?.certificate.as_ref())
                 .ok_or_else(|| format!("the certificate provider {name:?} has no certificate"))?;
             let policy = DataSourcePolicy::default();
             let policy = policy.allow_path(certificate).allow_path(key);
             let certificate = TlsCertificate {
-                certificate_chain: Some(file(certificate)),
-                private_key: Some(file(key)),
+                certificate_chain: Some(file_source(certificate)),
+                private_key: Some(file_source(key)),
                 ..TlsCertificate::default()
             };
             return Ok(Some((certificate, policy)));
         }
         let own = match common.tls_certificate_sds_secret_configs.first() {
             None => common.tls_certificates.first().cloned(),
-            Some(config) => match self.secret(&config.name)? {
+            Some(config) => match self.find_secret(&config.name)? {
                 secret::Type::TlsCertificate(certificate) => Some(certificate),
                 _ => return Err(format!("the secret {:?} is no certificate", config.name)),
             },
@@ -139,8 +142,10 @@ impl Finder<'_> {
         Ok(own.map(|own| (own, policy.clone())))
     }
 
+    /// Finds the authorities by which servers are checked, with the files that
+    /// they may be in.
     #[expect(deprecated, reason = "gRPC takes the older fields as well")]
-    fn validation(
+    fn find_validation(
         &self,
         common: &CommonTlsContext,
     ) -> Result<(CertificateValidationContext, DataSourcePolicy), String> {
@@ -148,7 +153,9 @@ impl Finder<'_> {
         let mut older = None;
         let mut context = match &common.validation_context_type {
             Some(Kind::ValidationContext(context)) => context.clone(),
-            Some(Kind::ValidationContextSdsSecretConfig(config)) => self.trusted(&config.name)?,
+            Some(Kind::ValidationContextSdsSecretConfig(config)) => {
+                self.find_trusted(&config.name)?
+            }
             Some(Kind::ValidationContextCertificateProviderInstance(instance)) => {
                 older = Some(&instance.instance_name);
                 CertificateValidationContext::default()
@@ -161,7 +168,7 @@ impl Finder<'_> {
                 let mut context = both.default_validation_context.clone().unwrap_or_default();
                 if let Some(config) = &both.validation_context_sds_secret_config {
                     // What the secret says comes over the default.
-                    let secret = self.trusted(&config.name)?.encode_to_vec();
+                    let secret = self.find_trusted(&config.name)?.encode_to_vec();
                     let merged = context.merge(&*secret);
                     merged.map_err(|error| error.to_string())?;
                 }
@@ -176,25 +183,29 @@ impl Finder<'_> {
         let Some(name) = newer.or(older.cloned()) else {
             return Ok((context, self.client.data_sources().clone()));
         };
-        let authorities = (self.provider(&name)?.ca.as_ref())
+        let authorities = (self.find_provider(&name)?.ca.as_ref())
             .ok_or_else(|| format!("the certificate provider {name:?} has no authorities"))?;
-        context.trusted_ca = Some(file(authorities));
+        context.trusted_ca = Some(file_source(authorities));
         Ok((context, DataSourcePolicy::default().allow_path(authorities)))
     }
 
-    fn provider(&self, name: &str) -> Result<&FileWatcher, String> {
+    /// Finds a certificate provider of the bootstrap by its name.
+    fn find_provider(&self, name: &str) -> Result<&FileWatcher, String> {
         let found = self.client.certificate_provider(name);
         found.ok_or_else(|| format!("the bootstrap has no certificate provider {name:?}"))
     }
 
-    fn trusted(&self, name: &str) -> Result<CertificateValidationContext, String> {
-        match self.secret(name)? {
+    /// Finds a secret by its name, which has to be a validation context.
+    fn find_trusted(&self, name: &str) -> Result<CertificateValidationContext, String> {
+        match self.find_secret(name)? {
             secret::Type::ValidationContext(context) => Ok(context),
             _ => Err(format!("the secret {name:?} is no validation context")),
         }
     }
 
-    fn secret(&self, name: &str) -> Result<secret::Type, String> {
+    /// Finds the contents of a secret by its name. The error says why there is
+    /// none.
+    fn find_secret(&self, name: &str) -> Result<secret::Type, String> {
         let found = self.of.secrets().find(|secret| secret.name() == name);
         let value = found.as_ref().and_then(|secret| secret.value());
         let content = value.and_then(|secret| secret.r#type.clone());
@@ -206,7 +217,8 @@ impl Finder<'_> {
     }
 }
 
-fn file(path: &Path) -> DataSource {
+/// Returns a data source that names a file.
+fn file_source(path: &Path) -> DataSource {
     DataSource {
         specifier: Some(Specifier::Filename(path.to_string_lossy().into_owned())),
         ..DataSource::default()
@@ -214,7 +226,7 @@ fn file(path: &Path) -> DataSource {
 }
 
 impl Material {
-    /// The files that it is in.
+    /// Returns the files that certificates and authorities are in.
     pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
         let certificate = self.certificate.iter().flat_map(|(certificate, _)| {
             [&certificate.certificate_chain, &certificate.private_key]

@@ -49,8 +49,9 @@ struct Kept {
 }
 
 impl Tls {
-    /// Reads the transport socket of a cluster; `None` without one. If it is the
-    /// one before, that goes on, with the secrets of now.
+    /// Reads the transport socket of a cluster; `None` if it is called in
+    /// plaintext. If the settings are those of `before`, that goes on, with the
+    /// secrets of now.
     pub(super) fn read(
         of: &ClusterSnapshot,
         cluster: &Cluster,
@@ -81,7 +82,8 @@ impl Tls {
         Ok(Some(Arc::new(tls)))
     }
 
-    /// Does the handshake on a socket.
+    /// Does the handshake on a socket to an endpoint at this address. A server
+    /// that does not speak HTTP/2 by ALPN is an error.
     pub(super) async fn connect(
         self: &Arc<Self>,
         address: IpAddr,
@@ -100,7 +102,8 @@ impl Tls {
         }
     }
 
-    /// The configuration of the newest files and secrets that are good.
+    /// Returns the configuration of the newest files and secrets that are good.
+    /// Reads files, so it may block.
     fn config(&self) -> Result<Arc<ClientConfig>, SecretError> {
         let material = Arc::clone(&lock(&self.material));
         // Files that change after this have other stamps the next time.
@@ -112,7 +115,7 @@ impl Tls {
         {
             return Ok(Arc::clone(&same.config));
         }
-        match (build(&material), kept.as_ref()) {
+        match (build_config(&material), kept.as_ref()) {
             (Ok(config), _) => {
                 let config = Arc::new(config);
                 *kept = Some(Kept {
@@ -135,7 +138,9 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn build(material: &Material) -> Result<ClientConfig, SecretError> {
+/// Makes the configuration of rustls for certificates and authorities, whose
+/// files it reads.
+fn build_config(material: &Material) -> Result<ClientConfig, SecretError> {
     let (context, policy) = &material.validation;
     let trust = validation(context, policy)?;
     let verifier = SecretVerifier::fixed(trust, material.checks_dialled);

@@ -76,7 +76,8 @@ pub(super) fn is_secret(type_url: &str) -> bool {
 }
 
 /// Reads the files that a secret names into it, and checks its certificates and
-/// keys. Without `files`, a named file is a warning.
+/// keys. Without `files`, each named file is a warning. A secret that cannot be
+/// encoded again keeps the body that it has.
 pub(super) fn read_and_check(
     secret: &mut text::Resource,
     files: Option<&dyn SecretFiles>,
@@ -121,9 +122,10 @@ pub(super) fn read_and_check(
 }
 
 /// Checks the certificates and keys in a secret. Content without any is a
-/// mistake if it came from a file, one of `filled`: the file may be half
-/// written, or the wrong one. Such content in the document itself is a warning.
-/// A certificate and a key that do not match are a mistake in both cases.
+/// mistake if it came from a file, to a field of `filled_paths`: the file may
+/// be half written, or the wrong one. Such content in the document itself is a
+/// warning. A certificate and a key that do not match are a mistake in both
+/// cases.
 fn check_pem(secret: &text::Resource, filled_paths: &[Path], faults: &mut SecretFaults) {
     let descriptor = secret.message.descriptor();
     for (fields, fault) in pem::check(&secret.body) {

@@ -39,8 +39,9 @@ const ENCRYPTED_LINE: &[u8] = b"Proc-Type: 4,ENCRYPTED";
 
 static PROVIDER: LazyLock<CryptoProvider> = LazyLock::new(aws_lc_rs::default_provider);
 
-/// Checks the certificates and keys in an encoded secret. Data that a client
-/// reads from elsewhere is skipped.
+/// Checks the certificates and keys in an encoded secret, and returns each
+/// fault with the field that has it. Data that a client reads from elsewhere is
+/// skipped.
 pub(super) fn check(secret: &[u8]) -> Vec<(Fields, SecretFault)> {
     // The caller has encoded it from a message of this type, so it decodes.
     let Ok(secret) = Secret::decode(secret) else {
@@ -69,7 +70,8 @@ enum Read<T> {
 type Chain = Vec<CertificateDer<'static>>;
 type Key = PrivateKeyDer<'static>;
 
-/// Checks a certificate and its key, each by itself and then as a pair.
+/// Checks a certificate and its key: as a pair, if both can be read, or else
+/// each by itself.
 fn check_certificate(certificate: &TlsCertificate) -> Vec<(Fields, SecretFault)> {
     let chain = inline(certificate.certificate_chain.as_ref()).map(read_certificates);
     let has_password = certificate.password.is_some();
@@ -88,7 +90,8 @@ fn check_certificate(certificate: &TlsCertificate) -> Vec<(Fields, SecretFault)>
     }
 }
 
-/// Returns the contents of a data source that has them inline.
+/// Returns the contents of a data source that has them inline; `None` if a
+/// client reads them from elsewhere.
 pub(super) fn inline(source: Option<&DataSource>) -> Option<&[u8]> {
     match source?.specifier.as_ref()? {
         Specifier::InlineBytes(bytes) => Some(bytes),
@@ -108,8 +111,8 @@ fn read_certificates(pem: &[u8]) -> Result<Read<Chain>, SecretFault> {
     }
 }
 
-/// Parses the first private key in PEM. An encrypted key without a password is
-/// an error.
+/// Parses the first private key in PEM. An encrypted key is an error, unless
+/// the secret has a password for it.
 fn read_key(pem: &[u8], has_password: bool) -> Result<Read<Key>, SecretFault> {
     let has_line = |line: &[u8]| line.starts_with(ENCRYPTED_LINE);
     let is_encrypted =
@@ -142,8 +145,9 @@ fn sections(pem: &[u8]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Checks that the first certificate and the key belong together. Returns
-/// `None` if they do, or if the key is encrypted.
+/// Returns the fault of a certificate and key that do not belong together, or
+/// of which this cannot be told. Returns `None` if they belong together, and
+/// also if the key is encrypted or cannot derive its public half.
 fn compare(chain: Read<Chain>, key: Read<Key>) -> Option<SecretFault> {
     let (chain, key) = match (chain, key) {
         (Read::Known(chain), Read::Known(key)) => (chain, key),

@@ -83,13 +83,13 @@ pub struct Parent {
 }
 
 impl Parent {
-    /// The constraints in the wrapper of the route configuration.
+    /// Returns the constraints in the wrapper of the route configuration.
     #[must_use]
     pub fn written(&self) -> Option<&Constraints> {
         self.written.as_ref()
     }
 
-    /// The place of the route configuration.
+    /// Returns the place of the route configuration.
     #[must_use]
     pub fn spot(&self) -> Spot {
         Spot {

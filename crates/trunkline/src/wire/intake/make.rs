@@ -29,8 +29,9 @@ pub(super) struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Parses the constraints in the wrapper. A condition in its metadata is an
-    /// error, because conditions belong in the body.
+    /// Makes the envelope of a body, with the constraints in its wrapper. A
+    /// condition in the metadata of the wrapper is an error, because conditions
+    /// belong in the body.
     pub(super) fn new(
         type_url: &'a str,
         wrapper: &'a discovery::Resource,
@@ -46,8 +47,8 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Checks whether the metadata of a wrapper has a condition. Metadata without
-/// the bytes of that key is not decoded.
+/// Returns whether the metadata of a wrapper has a condition. Metadata without
+/// the bytes of that key is not decoded; malformed metadata has none.
 fn has_condition(metadata: &Bytes) -> bool {
     if !conditions::mentions(metadata) {
         return false;
@@ -70,7 +71,7 @@ pub(super) struct HostVariants {
 impl Intake {
     /// Accepts a body without conditions as one resource, for the clients that
     /// match the constraints of its wrapper.
-    pub(super) fn take_in_unconditional(
+    pub(super) fn accept_unconditional(
         &mut self,
         envelope: &Envelope<'_>,
         facts: Facts,
@@ -103,7 +104,7 @@ impl Intake {
 
     /// Accepts a decoded body: as it is, or as the variants that its conditions
     /// make of it.
-    pub(super) fn take_in_decoded(
+    pub(super) fn accept_decoded(
         &mut self,
         envelope: &Envelope<'_>,
         message: &DynamicMessage,
@@ -112,7 +113,7 @@ impl Intake {
         let facts = facts::of_message(message)?;
         let wrapper_constraints = envelope.written.as_ref();
         let Some(variants) = variants_if_any(message, &body, wrapper_constraints)? else {
-            return self.take_in_unconditional(envelope, facts, body);
+            return self.accept_unconditional(envelope, facts, body);
         };
 
         let (url, wrapper) = (envelope.type_url, envelope.wrapper);
@@ -137,36 +138,36 @@ impl Intake {
 
     /// Accepts a body that is canonical and valid. The body is decoded only if
     /// a scan of its bytes does not give all its facts.
-    pub(super) fn take_in_encoded(
+    pub(super) fn accept_encoded(
         &mut self,
         envelope: &Envelope<'_>,
         body: Bytes,
     ) -> Result<Accepted, AcceptError> {
         match quick::look(envelope.type_url, &body) {
-            Some(facts) => self.take_in_unconditional(envelope, facts, body),
-            None => self.take_in_decoded(envelope, &decode(envelope.type_url, &body)?, body),
+            Some(facts) => self.accept_unconditional(envelope, facts, body),
+            None => self.accept_decoded(envelope, &decode(envelope.type_url, &body)?, body),
         }
     }
 
     /// Accepts a virtual host of a route configuration, for the clients of that
     /// route configuration. Its body has to be canonical and valid.
-    pub(super) fn take_in_host(
+    pub(super) fn accept_host(
         &mut self,
         route: &Name,
         clients: Option<&Constraints>,
         body: &Bytes,
     ) -> Result<HostVariants, AcceptError> {
         match quick::look(types::VIRTUAL_HOST, body) {
-            Some(facts) => self.take_in_unconditional_host(route, clients, facts, body),
+            Some(facts) => self.accept_unconditional_host(route, clients, facts, body),
             None => {
-                self.take_in_decoded_host(route, clients, &decode(types::VIRTUAL_HOST, body)?, body)
+                self.accept_decoded_host(route, clients, &decode(types::VIRTUAL_HOST, body)?, body)
             }
         }
     }
 
     /// Accepts a decoded virtual host of a route configuration, for the clients
     /// of that route configuration: as it is, or as its variants.
-    pub(super) fn take_in_decoded_host(
+    pub(super) fn accept_decoded_host(
         &mut self,
         route: &Name,
         clients: Option<&Constraints>,
@@ -174,7 +175,7 @@ impl Intake {
         body: &Bytes,
     ) -> Result<HostVariants, AcceptError> {
         let Some(variants) = variants_if_any(message, body, clients)? else {
-            return self.take_in_unconditional_host(
+            return self.accept_unconditional_host(
                 route,
                 clients,
                 facts::of_message(message)?,
@@ -196,7 +197,7 @@ impl Intake {
 
     /// Accepts a virtual host without conditions as one resource, for the
     /// clients of its route configuration.
-    pub(super) fn take_in_unconditional_host(
+    pub(super) fn accept_unconditional_host(
         &mut self,
         route: &Name,
         clients: Option<&Constraints>,
@@ -254,7 +255,7 @@ fn variants_if_any(
     compact::make_variants(message, &conditions_found, &clients).map(Some)
 }
 
-/// Returns constraints, unless they match all clients, which is as good as
+/// Returns constraints; `None` if they match all clients, which is as good as
 /// none.
 fn unless_always(clients: Constraints) -> Option<Constraints> {
     Some(clients).filter(|clients| !clients.is_always())

@@ -52,7 +52,7 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// The type of virtual hosts.
+    /// Returns the type of virtual hosts.
     #[must_use]
     pub fn vhds(&mut self) -> TypeUrl {
         self.shared.canonical_url(types::VIRTUAL_HOST)
@@ -72,10 +72,10 @@ impl Intake {
             None
         };
         let Some(split) = split else {
-            return self.take_in_decoded(&envelope, &parsed.message, parsed.body.clone());
+            return self.accept_decoded(&envelope, &parsed.message, parsed.body.clone());
         };
 
-        let mut accepted = self.take_in_encoded(&envelope, split.rest)?;
+        let mut accepted = self.accept_encoded(&envelope, split.rest)?;
         for (index, body) in split.hosts.iter().enumerate() {
             let path = parsed.item("virtual_hosts", index);
             let outcome = self.add_host(&mut accepted, index, &path, body);
@@ -96,7 +96,7 @@ impl Intake {
         path: &Path,
         body: &Bytes,
     ) -> Result<(), AcceptError> {
-        let host_variants = self.take_in_host(&route.name, route.clients.as_ref(), body)?;
+        let host_variants = self.accept_host(&route.name, route.clients.as_ref(), body)?;
         let resources = host_variants.resources.into_iter();
         let hosts = resources.map(|resource| Host { index, resource });
         route.hosts.extend(hosts);
@@ -120,14 +120,13 @@ impl Intake {
         route: pieces::Route,
     ) -> Result<(Accepted, Parent), Vec<Mistake>> {
         let raw = Raw::of_route(file, index, route).map_err(only_mistake)?;
-        let wrapped = raw.spot.wrapped;
-        let accepted = self.accept_raw(file, raw)?;
+        let (accepted, spot) = self.accept_raw(file, raw)?;
         let parent = Parent {
             name: accepted.name.clone(),
             written: accepted.written.clone(),
             constraints: accepted.clients.clone(),
             index,
-            wrapped,
+            wrapped: spot.wrapped,
         };
         Ok((accepted, parent))
     }
@@ -142,26 +141,19 @@ impl Intake {
         index: usize,
         any: discovery::Any,
     ) -> Result<(Accepted, Spot), Vec<Mistake>> {
-        self.raw(file, Raw::new(file, index, any).map_err(only_mistake)?)
-    }
-
-    /// Takes in a resource of a binary file that is out of its wrapper, and
-    /// returns its place.
-    pub(crate) fn raw(&mut self, file: &str, raw: Raw) -> Result<(Accepted, Spot), Vec<Mistake>> {
-        let spot = raw.spot;
-        Ok((self.accept_raw(file, raw)?, spot))
+        self.accept_raw(file, Raw::new(file, index, any).map_err(only_mistake)?)
     }
 
     /// Validates and accepts a decoded resource of a binary file, and returns
     /// it with its place.
-    pub(crate) fn decoded(
+    pub(crate) fn validate_and_accept(
         &mut self,
         spot: Spot,
         resource: &text::Resource,
     ) -> Result<(Accepted, Spot), Vec<Mistake>> {
         check_valid(resource)?;
         let accepted = self.accept_text(resource);
-        Ok((accepted.map_err(|error| refused_at(spot, error))?, spot))
+        Ok((accepted.map_err(|error| mistake_at(spot, error))?, spot))
     }
 
     /// Accepts a virtual host of a route configuration of a binary file. A host
@@ -184,7 +176,7 @@ impl Intake {
         let (route, clients) = (&parent.name, parent.constraints.as_ref());
 
         let host_variants = match quick::look(types::VIRTUAL_HOST, &body) {
-            Some(facts) => self.take_in_unconditional_host(route, clients, facts, &body),
+            Some(facts) => self.accept_unconditional_host(route, clients, facts, &body),
             None => {
                 let raw = Raw {
                     spot,
@@ -193,11 +185,11 @@ impl Intake {
                     wrapper: None,
                 };
                 let resource = decode_valid(file, raw)?;
-                self.take_in_decoded_host(route, clients, &resource.message, &resource.body)
+                self.accept_decoded_host(route, clients, &resource.message, &resource.body)
             }
         };
 
-        let host_variants = host_variants.map_err(|error| refused_at(spot, error))?;
+        let host_variants = host_variants.map_err(|error| mistake_at(spot, error))?;
         Ok(Hosted {
             resources: host_variants.resources,
             doubts: host_variants.doubts,
@@ -205,10 +197,15 @@ impl Intake {
         })
     }
 
-    /// Accepts a resource of a binary file. A resource without conditions takes
-    /// one pass over its bytes; any other is decoded, and then accepted like a
-    /// resource of a text file.
-    fn accept_raw(&mut self, file: &str, raw: Raw) -> Result<Accepted, Vec<Mistake>> {
+    /// Accepts a resource of a binary file that is out of its wrapper, and
+    /// returns it with its place. A resource without conditions takes one pass
+    /// over its bytes; any other is decoded, and then accepted like a resource
+    /// of a text file.
+    pub(crate) fn accept_raw(
+        &mut self,
+        file: &str,
+        raw: Raw,
+    ) -> Result<(Accepted, Spot), Vec<Mistake>> {
         let spot = raw.spot;
         let plain_facts = quick::look(&raw.type_url, &raw.body);
         // A route configuration with virtual hosts has to be taken apart.
@@ -220,23 +217,25 @@ impl Intake {
                 let body = Bytes::copy_from_slice(&raw.body);
                 let wrapper = raw.wrapper.as_deref().unwrap_or(&BARE);
                 let envelope = Envelope::new(&raw.type_url, wrapper);
-                envelope.and_then(|envelope| self.take_in_unconditional(&envelope, facts, body))
+                envelope.and_then(|envelope| self.accept_unconditional(&envelope, facts, body))
             }
             None => self.accept_text(&decode_valid(file, raw)?),
         };
-        accepted.map_err(|error| refused_at(spot, error))
+        let accepted = accepted.map_err(|error| mistake_at(spot, error))?;
+        Ok((accepted, spot))
     }
 }
 
-/// Decodes a resource and validates it. The errors are all the rules of Envoy
-/// that it breaks.
+/// Decodes a resource and validates it. The error has the reason why it cannot
+/// be decoded, or every rule of Envoy that it breaks.
 fn decode_valid(file: &str, raw: Raw) -> Result<text::Resource, Vec<Mistake>> {
     let read = raw.decode(file).map_err(only_mistake)?;
     check_valid(&read)?;
     Ok(read)
 }
 
-/// Checks a resource against Envoy's rules. The error has all broken rules.
+/// Checks a resource against Envoy's rules. The error has every rule that it
+/// breaks.
 fn check_valid(resource: &text::Resource) -> Result<(), Vec<Mistake>> {
     let broken_rules = resource.validate();
     if broken_rules.is_empty() {
@@ -246,16 +245,18 @@ fn check_valid(resource: &text::Resource) -> Result<(), Vec<Mistake>> {
     Err(broken_rules.into_iter().map(mistake).collect())
 }
 
-/// Whether virtual hosts have to be taken out of a route configuration. True
-/// also if it is malformed, which is reported when it is taken apart.
+/// Returns whether virtual hosts have to be taken out of a route configuration.
+/// True also if it is malformed, which is reported when it is taken apart.
 fn has_hosts(route: &Bytes) -> bool {
     !matches!(vhosts::split(route), Ok(None))
 }
 
+/// Returns an error of a text as the only mistake of its resource.
 fn only_mistake(error: Box<TextError>) -> Vec<Mistake> {
     vec![Mistake::Text(error)]
 }
 
-fn refused_at(spot: Spot, error: AcceptError) -> Vec<Mistake> {
+/// Returns the reason why a resource cannot be served as its only mistake.
+fn mistake_at(spot: Spot, error: AcceptError) -> Vec<Mistake> {
     vec![Mistake::Accept { spot, error }]
 }

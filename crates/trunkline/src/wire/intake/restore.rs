@@ -35,8 +35,8 @@ pub struct KeptResource {
 }
 
 impl Intake {
-    /// Makes a resource of its stored form. Only checked resources are stored,
-    /// so the resource is not checked again.
+    /// Makes a resource of the form in which a store kept it. Only checked
+    /// resources are stored, so the resource is not checked again.
     ///
     /// # Errors
     /// The body is not of its type.
@@ -65,7 +65,8 @@ impl Intake {
         })
     }
 
-    /// Returns the one copy of a type that this intake has.
+    /// Returns a type in the spelling that clients use, as the one copy of it
+    /// that this intake has.
     #[must_use]
     pub fn type_url(&mut self, text: &str) -> TypeUrl {
         self.shared.canonical_url(text)

@@ -247,7 +247,7 @@ fn find_name(wrapper: &Resource) -> Option<Name> {
     names.next().map(Name::new)
 }
 
-/// The version in a wrapper; without one, a version made from the body.
+/// Returns the version in a wrapper; without one, a version made from the body.
 fn version_of(text: &str, body: Option<&Bytes>) -> Version {
     match (text, body) {
         ("", Some(body)) => Version::of_body(body),
