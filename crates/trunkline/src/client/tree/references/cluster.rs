@@ -22,6 +22,7 @@ use crate::kind::{EDS, LEDS};
 pub(in crate::client::tree) const DNS: &str = "dns";
 
 impl Finder<'_> {
+    /// Adds all references of a cluster.
     pub(super) fn cluster(&mut self, cluster: &Cluster) {
         match &cluster.cluster_discovery_type {
             Some(ClusterDiscoveryType::Type(kind)) => match DiscoveryType::try_from(*kind) {
@@ -45,7 +46,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Endpoints have the service name of their cluster, or its name.
+    /// Adds the endpoints of a cluster, which have its service name, or else its
+    /// name.
     fn eds(&mut self, cluster: &Cluster) {
         let config = cluster.eds_cluster_config.as_ref();
         let service = config.map(|config| config.service_name.as_str());
@@ -56,7 +58,8 @@ impl Finder<'_> {
         self.add(key);
     }
 
-    /// The hosts that are to be resolved (C55).
+    /// Adds the hosts of a cluster that are to be resolved (C55). Endpoints with
+    /// a named port, a socket or without an address are left out.
     fn dns(&mut self, cluster: &Cluster) {
         let localities = cluster.load_assignment.iter().flat_map(|of| &of.endpoints);
         let endpoints = localities.flat_map(|of| &of.lb_endpoints);
@@ -69,6 +72,7 @@ impl Finder<'_> {
         }
     }
 
+    /// Adds the collections that stand for the endpoints of some localities.
     pub(super) fn endpoints(&mut self, endpoints: &ClusterLoadAssignment) {
         for locality in &endpoints.endpoints {
             if let Some(LbConfig::LedsClusterLocalityConfig(leds)) = &locality.lb_config {
@@ -81,7 +85,8 @@ impl Finder<'_> {
     }
 }
 
-/// The host and the port of an endpoint.
+/// Returns the host and the port of an endpoint as `host:port`; `None` if it has
+/// no host, or no port that is a number.
 fn target(endpoint: &Endpoint) -> Option<String> {
     let address = endpoint.address.as_ref()?.address.as_ref()?;
     let Address::SocketAddress(address) = address else {
@@ -93,8 +98,8 @@ fn target(endpoint: &Endpoint) -> Option<String> {
     }
 }
 
-/// The clusters of an aggregate cluster in the order of priority; `None` if it
-/// is another.
+/// Returns the clusters of an aggregate cluster in the order of priority;
+/// `None` if it is another.
 pub(in crate::client::tree) fn aggregated(cluster: &Cluster) -> Option<Vec<String>> {
     match cluster.cluster_discovery_type.as_ref()? {
         ClusterDiscoveryType::Type(_) => None,

@@ -20,6 +20,8 @@ use super::{Finder, unpack};
 use crate::kind::{ECDS, RDS, RTDS, SRDS};
 
 impl Finder<'_> {
+    /// Adds all references of a listener, and keeps the route configurations
+    /// inside of it.
     pub(super) fn listener(&mut self, listener: &Listener) {
         self.runtime();
         let api = listener.api_listener.as_ref();
@@ -38,17 +40,18 @@ impl Finder<'_> {
         }
     }
 
-    /// The layers of the runtime that the bootstrap names: what a listener does
-    /// with requests may depend on them.
+    /// Adds the layers of the runtime that the bootstrap names: what a listener
+    /// does with requests may depend on them.
     fn runtime(&mut self) {
         let bootstrap = self.referrer.client.settings.bootstrap.clone();
         for layer in bootstrap.iter().flat_map(|of| &of.runtime) {
-            let key = self.referrer.at(RTDS, &layer.name, &layer.source);
+            let key = self.referrer.at_source(RTDS, &layer.name, &layer.source);
             self.found.layers.push(key.name.clone());
             self.add(key);
         }
     }
 
+    /// Adds the secrets and the filters of a filter chain.
     fn filter_chain(&mut self, chain: &FilterChain) {
         if let Some(socket) = &chain.transport_socket {
             self.transport_socket(socket);
@@ -62,6 +65,8 @@ impl Finder<'_> {
         }
     }
 
+    /// Adds the references of an HTTP connection manager or a TCP proxy; other
+    /// filters have none.
     fn network_filter(&mut self, any: &Any) {
         if let Some(manager) = unpack::<HttpConnectionManager>(any) {
             self.http(manager);
@@ -78,6 +83,8 @@ impl Finder<'_> {
         }
     }
 
+    /// Adds the filters and the routes of an HTTP connection manager. Routes inside
+    /// of it are kept, and their clusters added.
     fn http(&mut self, manager: HttpConnectionManager) {
         for filter in &manager.http_filters {
             use http_filter::ConfigType;
@@ -102,6 +109,8 @@ impl Finder<'_> {
         }
     }
 
+    /// Adds the route configurations of scopes that are listed, or the
+    /// collection that the scopes are subscribed to by.
     fn scopes(&mut self, scopes: &ScopedRoutes) {
         match &scopes.config_specifier {
             Some(ConfigSpecifier::ScopedRouteConfigurationsList(list)) => {
@@ -125,8 +134,8 @@ impl Finder<'_> {
         }
     }
 
-    /// A scope's routes are asked for where the scope is from. Those on demand
-    /// are not followed.
+    /// Adds the route configuration of a scope, which is asked for where the
+    /// scope is from. That of a scope on demand is left out.
     pub(super) fn scope(&mut self, scope: &ScopedRouteConfiguration) {
         if scope.on_demand {
             return;
@@ -137,7 +146,8 @@ impl Finder<'_> {
         self.add(key);
     }
 
-    /// A filter whose configuration is subscribed to by the filter's name.
+    /// Adds the configuration of a filter, which is subscribed to by the
+    /// filter's name.
     fn extension(&mut self, name: &str, source: &ExtensionConfigSource) {
         let source = source.config_source.as_ref();
         let key = self.referrer.with_source(ECDS, name, source);

@@ -96,7 +96,8 @@ impl Finder<'_> {
     }
 }
 
-/// The message in an `Any`, if it is of this type and can be read.
+/// Returns the message in an `Any`; `None` if it is of another type, or cannot be
+/// read.
 fn unpack<M: Message + Default + prost::Name>(any: &Any) -> Option<M> {
     let (_, name) = any.type_url.rsplit_once('/')?;
     (name == M::full_name()).then(|| M::decode(&*any.value).ok())?

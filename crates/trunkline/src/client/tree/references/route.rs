@@ -13,8 +13,9 @@ use super::Finder;
 use crate::kind::VHDS;
 
 impl Finder<'_> {
-    /// The clusters of all virtual hosts, or of the one that a host has (C52);
-    /// that one is asked for, if virtual hosts are on demand.
+    /// Adds the clusters of all virtual hosts. If the key has a host, it adds
+    /// those of the host's virtual host alone (C52), or that virtual host itself
+    /// if the configuration has none and others are on demand.
     pub(super) fn route(&mut self, route: &RouteConfiguration) {
         self.mirrors(&route.request_mirror_policies);
         let Some(host) = self.key.host.clone() else {
@@ -34,6 +35,7 @@ impl Finder<'_> {
         }
     }
 
+    /// Adds the clusters that the routes and mirrors of a virtual host name.
     pub(super) fn virtual_host(&mut self, host: &VirtualHost) {
         self.mirrors(&host.request_mirror_policies);
         for route in &host.routes {
@@ -43,8 +45,8 @@ impl Finder<'_> {
         }
     }
 
-    /// The clusters of a route. One that a header names is known by each request
-    /// only: see `SnapshotWatch::subscribe_cluster`.
+    /// Adds the clusters of a route. One that a header names is known by each
+    /// request only: see `SnapshotWatch::subscribe_cluster`.
     fn action(&mut self, action: &RouteAction) {
         self.mirrors(&action.request_mirror_policies);
         match &action.cluster_specifier {
@@ -65,7 +67,8 @@ impl Finder<'_> {
     }
 }
 
-/// The place of the virtual host for a host in a route configuration.
+/// Returns the index of the virtual host for a host in a route configuration;
+/// `None` if no domain matches.
 pub(in crate::client::tree) fn virtual_host(
     route: &RouteConfiguration,
     host: &str,

@@ -15,6 +15,7 @@ use super::{Finder, unpack};
 use crate::kind::SDS;
 
 impl Finder<'_> {
+    /// Adds the secrets of a transport socket of TLS or QUIC; others have none.
     pub(super) fn transport_socket(&mut self, socket: &TransportSocket) {
         let Some(ConfigType::TypedConfig(any)) = &socket.config_type else {
             return;
@@ -33,6 +34,7 @@ impl Finder<'_> {
         }
     }
 
+    /// Adds the secrets of a server's TLS, those of session tickets included.
     fn downstream(&mut self, tls: &DownstreamTlsContext) {
         self.common(tls.common_tls_context.as_ref());
         let tickets = tls.session_ticket_keys_type.as_ref();
@@ -41,6 +43,8 @@ impl Finder<'_> {
         }
     }
 
+    /// Adds the secrets that both ends of TLS may have: certificates, and the
+    /// authorities that are trusted.
     fn common(&mut self, tls: Option<&CommonTlsContext>) {
         let Some(tls) = tls else {
             return;
