@@ -128,6 +128,8 @@ fn log(event: &ClientEvent<'_>) {
     }
 }
 
+/// Logs the outcome of a judgement: each rejection as a warning, and all else for
+/// debugging.
 fn log_judged(
     server: &ControlPlane,
     delivery: &Delivery,

@@ -44,6 +44,7 @@ impl StreamTask {
         self.open_and_exchange().instrument(span).await;
     }
 
+    /// Opens the stream and carries messages, and tells the machine how it ended.
     async fn open_and_exchange(self) {
         self.exchange.connecting();
         let reason = match self.connector.open(&self.server, &self.path).await {

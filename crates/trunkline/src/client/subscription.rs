@@ -101,6 +101,8 @@ impl<T: Send + Sync + 'static> Subscription<T> {
         }
     }
 
+    /// Returns the subject of a watch that sees what this source has, with the
+    /// parameters of the subscription.
     fn watched(&self) -> Watched {
         Watched {
             type_url: self.lease.type_url.clone(),

@@ -87,6 +87,8 @@ const FROM_METADATA: &str = "dynamic_parameters_from_metadata";
 
 type Pairs = Vec<(String, String)>;
 
+/// Reads the parameters that are written out. A value that is no text is reported
+/// and left out.
 fn pairs_of(settings: &Part<'_, '_>) -> Pairs {
     let entries = settings.entries(KEY).into_iter();
     let pairs = entries.filter_map(|(key, value)| Some((key.to_owned(), value.text()?.to_owned())));
@@ -111,7 +113,8 @@ fn from_metadata(settings: &Part<'_, '_>, node: &Node) -> Pairs {
     pairs.collect()
 }
 
-/// Makes a set; one beyond the limits is a mistake.
+/// Makes a set of parameters. A set beyond the limits is reported as a mistake,
+/// and empty.
 fn checked(pairs: Pairs, scope: &Scope<'_>) -> Params {
     let params = Params::new(pairs);
     params.unwrap_or_else(|error| scope.mistake(Problem::Params(error)).unwrap_or_default())

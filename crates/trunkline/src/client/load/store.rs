@@ -69,8 +69,9 @@ impl ClusterCounters {
         }
     }
 
-    /// Takes the counts of the cluster since the last report. Localities that
-    /// nobody counts for any more are dropped.
+    /// Takes the counts of the cluster since the last report, which ended at the
+    /// time of the last call. Localities that nobody counts for any more are
+    /// dropped.
     fn take(&self, key: &ClusterKey, now: Instant) -> ClusterStats {
         let mut inner = lock(&self.inner);
         let elapsed = now.saturating_duration_since(std::mem::replace(&mut inner.since, now));
@@ -102,6 +103,7 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
+    /// Returns whether the server asks for a cluster.
     fn includes(&self, cluster: &str) -> bool {
         match self {
             Self::All => true,
@@ -117,7 +119,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// The counters of a cluster, which all its reporters share.
+    /// Returns the counters of a cluster, which all its reporters share.
     pub(super) fn cluster(&self, key: &ClusterKey, now: Instant) -> Arc<ClusterCounters> {
         let mut clusters = lock(&self.clusters);
         let new = || Arc::new(ClusterCounters::new(now));
@@ -144,6 +146,7 @@ impl Store {
     }
 }
 
+/// Returns the counts of a locality with the locality and its priority.
 fn named(key: &LocalityKey, stats: UpstreamLocalityStats) -> UpstreamLocalityStats {
     let (region, zone, sub_zone, priority) = key.clone();
     UpstreamLocalityStats {
@@ -157,6 +160,8 @@ fn named(key: &LocalityKey, stats: UpstreamLocalityStats) -> UpstreamLocalitySta
     }
 }
 
+/// Returns the entry of a category; `None` for calls without one, which are in
+/// the total only.
 fn dropped_stats((category, dropped_count): (String, u64)) -> Option<DroppedRequests> {
     (!category.is_empty()).then_some(DroppedRequests {
         category,
@@ -164,6 +169,7 @@ fn dropped_stats((category, dropped_count): (String, u64)) -> Option<DroppedRequ
     })
 }
 
+/// Converts a duration into protobuf's.
 fn wire(elapsed: Duration) -> protobuf::Duration {
     protobuf::Duration {
         seconds: i64::try_from(elapsed.as_secs()).unwrap_or(i64::MAX),

@@ -71,8 +71,8 @@ impl SecretVerifier {
         self.trust.ready().await
     }
 
-    /// What is wrong with the newest state of the secret, if anything is. The
-    /// last good authorities are used meanwhile.
+    /// Returns what is wrong with the newest state of the secret, if anything
+    /// is. The last good authorities are used meanwhile.
     #[must_use]
     pub fn problem(&self) -> Option<SecretError> {
         self.trust.problem()

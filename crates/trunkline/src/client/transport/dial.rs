@@ -37,6 +37,7 @@ pub(super) async fn dial(
     }
 }
 
+/// Connects to the one address of a control plane, and does the handshake of TLS.
 async fn attempt(
     plane: &ControlPlane,
     tls: &TlsClients,
@@ -106,12 +107,13 @@ async fn tcp(host: &str, port: u16, time: Duration) -> Result<TcpStream, Connect
     Err(error)
 }
 
+/// Makes the error that nobody takes connections at an address.
 fn dialling(address: String, source: io::Error) -> ConnectError {
     let source = Arc::new(source);
     ConnectError::Dial { address, source }
 }
 
-/// The address of a control plane, for people.
+/// Returns the address of a control plane, for people.
 pub(super) fn address(plane: &ControlPlane) -> String {
     match &plane.address {
         Address::Tcp { host, port } if host.contains(':') => format!("[{host}]:{port}"),

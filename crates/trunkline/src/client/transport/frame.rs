@@ -9,7 +9,7 @@ use super::StreamError;
 /// The bytes before a message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
 
-/// Returns a message with its prefix.
+/// Returns a message with its prefix, uncompressed.
 pub(super) fn framed(message: &[u8]) -> Bytes {
     let mut frame = BytesMut::with_capacity(PREFIX + message.len());
     frame.put_u8(0);
@@ -38,6 +38,7 @@ impl Received {
         }
     }
 
+    /// Adds the next bytes of the stream.
     pub(super) fn push(&mut self, part: Bytes) {
         self.len += part.len();
         if !part.is_empty() {
@@ -45,12 +46,15 @@ impl Received {
         }
     }
 
-    /// Whether no part of a message is held.
+    /// Returns whether no part of a message is held.
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Takes the next message, if all of it is there.
+    /// Takes the next message; `None` if not all of it is there.
+    ///
+    /// # Errors
+    /// The message is compressed, or longer than the limit.
     pub(super) fn message(&mut self) -> Result<Option<Bytes>, StreamError> {
         if self.len < PREFIX {
             return Ok(None);
@@ -74,7 +78,8 @@ impl Received {
         Ok(Some(self.take(len)))
     }
 
-    /// Returns the first bytes, of which there are enough.
+    /// Returns the prefix of the next message. The caller has checked that it is
+    /// there.
     fn prefix(&self) -> [u8; PREFIX] {
         if let Some(prefix) = self.parts.front().and_then(|first| first.first_chunk()) {
             return *prefix;
@@ -87,7 +92,8 @@ impl Received {
         prefix
     }
 
-    /// Takes so many bytes, shared if they came in one piece.
+    /// Takes the first `len` bytes, shared if they came in one piece. The caller
+    /// has checked that they are there.
     fn take(&mut self, len: usize) -> Bytes {
         self.len -= len;
         if let Some(first) = self.parts.front_mut()

@@ -104,7 +104,9 @@ impl Connector {
         }
     }
 
-    /// Sends a request, and receives the body of the response.
+    /// Sends a request over a connection of its own, and receives the body of the
+    /// response, up to the limit of a message; `None` if the server says that
+    /// nothing is newer.
     async fn exchange(
         &self,
         plane: &ControlPlane,
@@ -141,7 +143,8 @@ impl Connector {
     }
 }
 
-/// A connection that was lost, or TLS that a server refused after its handshake.
+/// Makes the error of a lost connection. A server that refuses a client's
+/// certificate after the handshake is told from one that is gone.
 fn lost(plane: &ControlPlane, activity: &Activity, error: hyper::Error) -> PollError {
     PollError::Transport(match activity.refusal(plane) {
         Some(refusal) => refusal.into(),
@@ -149,7 +152,8 @@ fn lost(plane: &ControlPlane, activity: &Activity, error: hyper::Error) -> PollE
     })
 }
 
-/// Builds the request of a poll.
+/// Builds the request of a poll, with the newest token. `path` is one of the
+/// fixed paths of polls.
 async fn request(
     plane: &ControlPlane,
     path: &str,
@@ -171,6 +175,8 @@ async fn request(
     Ok(request)
 }
 
+/// Sends a request, and returns the head of the response; its body is read from
+/// the connection as the caller asks for it.
 async fn send(
     socket: Box<dyn Io>,
     request: Request<Full<Bytes>>,

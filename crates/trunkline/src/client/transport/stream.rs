@@ -66,7 +66,7 @@ impl Stream {
         }
     }
 
-    /// The two halves, for an owner that waits for both.
+    /// Returns the two halves, for an owner that waits for both.
     pub fn halves(&mut self) -> (&mut RequestSender, &mut ResponseReceiver) {
         (&mut self.requests, &mut self.responses)
     }
@@ -110,7 +110,7 @@ impl RequestSender {
         poll_fn(|cx| self.poll_ready(cx)).await
     }
 
-    /// Whether the stream takes a message now.
+    /// Returns whether the stream takes a message now.
     pub fn is_ready(&mut self) -> bool {
         self.stream.reserve_capacity(1);
         self.stream.capacity() > 0
@@ -197,6 +197,8 @@ impl ResponseReceiver {
         }
     }
 
+    /// Returns the outcome of a stream that ended with these trailers; `None` in
+    /// it means that the server ended the stream well.
     fn ended(&self, trailers: Option<&HeaderMap>) -> Result<Option<Bytes>, StreamError> {
         match trailers.and_then(read_status) {
             None => Err(StreamError::NoStatus),
@@ -207,7 +209,7 @@ impl ResponseReceiver {
     }
 }
 
-/// The messages of an answer that is gRPC.
+/// Checks that an answer is gRPC, and returns its messages.
 fn opened(answer: Response<RecvStream>) -> Result<RecvStream, StreamError> {
     // A stream that is refused at once has its status here.
     if let Some(status) = read_status(answer.headers()) {
@@ -254,7 +256,8 @@ fn percent_decoded(text: &[u8]) -> String {
     String::from_utf8_lossy(&decoded).into_owned()
 }
 
-/// The byte that two digits write.
+/// Returns the byte that the first two characters write in hexadecimal; `None` if
+/// they are no such digits.
 fn hex(text: &[u8]) -> Option<u8> {
     let digits = text.get(..2)?;
     let digit = |digit: u8| char::from(digit).to_digit(16);
