@@ -112,7 +112,7 @@ impl<'p> Exchange<'p> {
         context: &RetryContext,
     ) -> Step {
         self.last_byte = now;
-        let verdict = self.retries.on_response(status, headers, context);
+        let verdict = self.retries.judge_response(status, headers, context);
         self.attempts.retain(|other| other.number != attempt);
         self.after(verdict, now, Step::Respond)
     }
@@ -126,7 +126,7 @@ impl<'p> Exchange<'p> {
         context: &RetryContext,
     ) -> Step {
         self.attempts.retain(|other| other.number != attempt);
-        let verdict = self.retries.on_reset(reset, context);
+        let verdict = self.retries.judge_reset(reset, context);
         let otherwise = match self.attempts.is_empty() {
             true => Step::Reply(Reply::reset(reset)),
             false => Step::Wait,
@@ -179,11 +179,11 @@ impl<'p> Exchange<'p> {
             self.attempts
                 .iter_mut()
                 .for_each(|attempt| attempt.is_late = true);
-            let verdict = self.retries.on_hedge(context);
+            let verdict = self.retries.judge_hedge(context);
             return self.after(verdict, now, Step::Wait);
         }
         self.attempts.clear();
-        let verdict = self.retries.on_reset(Reset::Stream, context);
+        let verdict = self.retries.judge_reset(Reset::Stream, context);
         self.after(verdict, now, Step::Reply(Reply::PerTryTimeout))
     }
 
