@@ -67,6 +67,10 @@ impl TokenFile {
     }
 }
 
+/// Reads the token in a file, white space around it aside. Blocks on the disk.
+///
+/// # Errors
+/// The file cannot be read, or is empty.
 fn read(path: &std::path::Path) -> Result<String, String> {
     let path_text = path.display();
     let mut text = String::new();

@@ -97,6 +97,7 @@ pub(super) fn confirmation_line(who: &str, request: &str) -> Vec<u8> {
     write_line("confirmed", who, Request { request })
 }
 
+/// Returns one line of the audit, as of now.
 fn write_line(event: &str, who: &str, rest: impl Serialize) -> Vec<u8> {
     let mut lines = Vec::new();
     let now = timestamp(SystemTime::now());

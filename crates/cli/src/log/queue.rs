@@ -63,7 +63,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// The number of lines that were lost since the start.
+    /// Returns the number of lines that were lost since the start.
     pub(super) fn lost(&self) -> u64 {
         self.lock().lost
     }

@@ -44,7 +44,7 @@ pub(super) fn run(args: &cli::McpSource, global: Global) -> Result<()> {
     super::super::start_runtime()?.block_on(serve(args, &settings))
 }
 
-/// The settings of the server behind the source: those of the flags, which are
+/// Reads the settings of the server behind the source from the flags, which are
 /// flags of `serve` too.
 fn settings_of(args: &cli::McpSource) -> Result<Settings> {
     let text = |path: &PathBuf| path.display().to_string();
@@ -61,6 +61,8 @@ fn settings_of(args: &cli::McpSource) -> Result<Settings> {
     resolve(None, &raw).map_err(Failure::usage)
 }
 
+/// Serves the contents of a server as collections, until a signal ends the
+/// program. Sinks are let in, or dialled, after the first load.
 async fn serve(args: &cli::McpSource, settings: &Settings) -> Result<()> {
     let mut ends = Ends::new()?;
     let plaintext = Arc::new(PlaintextLog::default());
@@ -126,7 +128,7 @@ async fn serve(args: &cli::McpSource, settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// The canaries of the flags.
+/// Returns the canaries of the flags.
 fn canaries(args: &cli::McpSource) -> Result<Option<Canaries>> {
     let Some(text) = &args.canary else {
         return Ok(None);
