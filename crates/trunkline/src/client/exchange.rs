@@ -45,14 +45,14 @@ impl Exchange {
     }
 
     /// Tells observers that a stream is about to be opened.
-    pub(super) fn connecting(&self) {
+    pub(super) fn notify_connecting(&self) {
         if let Some(info) = &self.info {
             self.observers.notify(&ClientEvent::Connecting(info));
         }
     }
 
     /// Tells the machine that there is a stream.
-    pub(super) fn connected(&self) {
+    pub(super) fn handle_connected(&self) {
         self.shared
             .change(|state, now| state.machine.handle_connected(self.id, now));
         if let Some(info) = &self.info {
@@ -63,7 +63,7 @@ impl Exchange {
     /// Tells the machine that the stream, or the attempt to open one, has
     /// ended. Observers learn of a failure if the machine counts the end as
     /// one.
-    pub(super) fn disconnected(&self, reason: &str) {
+    pub(super) fn handle_disconnected(&self, reason: &str) {
         if let Some(info) = &self.info {
             self.observers
                 .notify(&ClientEvent::Disconnected(info, reason));

@@ -44,11 +44,11 @@ impl PollTask {
     /// Polls for ever, with a pause after each poll that requests cut short, until
     /// a poll fails.
     async fn poll_on(self) {
-        self.exchange.connecting();
+        self.exchange.notify_connecting();
         loop {
-            self.exchange.connected();
+            self.exchange.handle_connected();
             if let Err(end) = self.poll().await {
-                return self.exchange.disconnected(&end.to_string());
+                return self.exchange.handle_disconnected(&end.to_string());
             }
             // Clients that started together shall not poll together.
             let jitter = self.refresh_delay.mul_f64(fraction());

@@ -66,7 +66,8 @@ impl<T: Send + Sync + 'static> Subscription<T> {
             .await;
     }
 
-    /// Waits for the same, but not for control planes that cannot be reached.
+    /// Waits as [`complete`](Self::complete) does, but gives up as soon as no
+    /// server of the source can be reached.
     ///
     /// # Errors
     /// No server of the source can be reached (C49).

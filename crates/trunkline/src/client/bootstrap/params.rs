@@ -60,7 +60,7 @@ impl DynamicParameters {
 pub(super) fn read_all(settings: &Part<'_, '_>, node: &Node) -> Params {
     let mut pairs = from_metadata(settings, node);
     pairs.extend(pairs_of(settings));
-    checked(pairs, &settings.scope.field(KEY))
+    make_set(pairs, &settings.scope.field(KEY))
 }
 
 /// Reads the parameters in the settings of an authority; `None` if there are
@@ -68,7 +68,7 @@ pub(super) fn read_all(settings: &Part<'_, '_>, node: &Node) -> Params {
 pub(super) fn read_authority_params(authority: &Part<'_, '_>) -> Option<Params> {
     authority.get(KEY)?;
     let pairs = pairs_of(authority);
-    Some(checked(pairs, &authority.scope.field(KEY)))
+    Some(make_set(pairs, &authority.scope.field(KEY)))
 }
 
 /// Reads the parameters of a node for each type.
@@ -77,7 +77,7 @@ pub(super) fn read_by_type(node: &Node, scope: &Scope<'_>) -> BTreeMap<String, P
     let types = node.dynamic_parameters.iter().map(|(url, context)| {
         let pairs = context.params.iter();
         let pairs = pairs.map(|(key, value)| (key.clone(), value.clone()));
-        (url.clone(), checked(pairs.collect(), &scope.key(url)))
+        (url.clone(), make_set(pairs.collect(), &scope.key(url)))
     });
     types.collect()
 }
@@ -115,7 +115,7 @@ fn from_metadata(settings: &Part<'_, '_>, node: &Node) -> Pairs {
 
 /// Makes a set of parameters. A set beyond the limits is reported as a mistake,
 /// and empty.
-fn checked(pairs: Pairs, scope: &Scope<'_>) -> Params {
+fn make_set(pairs: Pairs, scope: &Scope<'_>) -> Params {
     let params = Params::new(pairs);
     params.unwrap_or_else(|error| scope.mistake(Problem::Params(error)).unwrap_or_default())
 }

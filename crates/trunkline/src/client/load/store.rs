@@ -78,7 +78,7 @@ impl ClusterCounters {
         let dropped = std::mem::take(&mut inner.dropped);
         let mut localities = Vec::new();
         inner.localities.retain(|key, counters| {
-            localities.extend(counters.take().map(|stats| named(key, stats)));
+            localities.extend(counters.take().map(|stats| with_locality(key, stats)));
             // With the map's own reference alone, nobody can count here any
             // more.
             Arc::strong_count(counters) > 1
@@ -90,7 +90,7 @@ impl ClusterCounters {
             upstream_locality_stats: localities,
             total_dropped_requests: dropped.values().sum(),
             dropped_requests: dropped.into_iter().filter_map(dropped_stats).collect(),
-            load_report_interval: Some(wire(elapsed)),
+            load_report_interval: Some(to_protobuf(elapsed)),
         }
     }
 }
@@ -147,7 +147,7 @@ impl Store {
 }
 
 /// Returns the counts of a locality with the locality and its priority.
-fn named(key: &LocalityKey, stats: UpstreamLocalityStats) -> UpstreamLocalityStats {
+fn with_locality(key: &LocalityKey, stats: UpstreamLocalityStats) -> UpstreamLocalityStats {
     let (region, zone, sub_zone, priority) = key.clone();
     UpstreamLocalityStats {
         locality: Some(Locality {
@@ -170,7 +170,7 @@ fn dropped_stats((category, dropped_count): (String, u64)) -> Option<DroppedRequ
 }
 
 /// Converts a duration into protobuf's.
-fn wire(elapsed: Duration) -> protobuf::Duration {
+fn to_protobuf(elapsed: Duration) -> protobuf::Duration {
     protobuf::Duration {
         seconds: i64::try_from(elapsed.as_secs()).unwrap_or(i64::MAX),
         // Less than a second has fewer nanoseconds than an `i32` holds.

@@ -81,7 +81,7 @@ impl Connection {
             timeout: own.timeout,
         });
         let keepalive = own.or(options.keepalive);
-        let keepalive = keepalive.map(|keepalive| pace.of(keepalive));
+        let keepalive = keepalive.map(|keepalive| pace.slow(keepalive));
         tokio::spawn(run(connection, keepalive, Arc::clone(&state), pace));
         Ok(Self {
             live: Arc::new(Live {
@@ -122,7 +122,7 @@ impl Connection {
             Security::Plaintext => "http",
             Security::Tls(_) => "https",
         };
-        let request = headers::grpc(&live.plane, scheme, path, token)?;
+        let request = headers::grpc_request(&live.plane, scheme, path, token)?;
         let sender = live.sender.clone().ready().await;
         let opened = sender.and_then(|mut sender| sender.send_request(request, false));
         let (answer, requests) = opened.map_err(|error| self.error(error))?;
@@ -160,7 +160,7 @@ impl Connection {
         match (error.is_remote(), error.is_go_away()) {
             (true, true) => StreamError::GoAway(code),
             (true, false) => StreamError::Reset(code),
-            _ if error.is_io() => StreamError::Lost(Arc::new(lost(error))),
+            _ if error.is_io() => StreamError::Lost(Arc::new(io_error(error))),
             _ if !state.answered.load(Ordering::Relaxed) => StreamError::NotHttp2,
             _ => StreamError::Protocol(code),
         }
@@ -168,7 +168,7 @@ impl Connection {
 }
 
 /// Returns the error of the system behind the loss of a connection.
-fn lost(error: h2::Error) -> std::io::Error {
+fn io_error(error: h2::Error) -> std::io::Error {
     let closed = || std::io::ErrorKind::ConnectionAborted.into();
     error.into_io().unwrap_or_else(closed)
 }

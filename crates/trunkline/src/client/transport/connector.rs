@@ -193,7 +193,7 @@ pub(super) struct Pace {
 impl Pace {
     /// Returns the keepalive of the next connection: with a longer interval if
     /// the server said that there were too many pings.
-    pub(super) fn of(&self, keepalive: Keepalive) -> Keepalive {
+    pub(super) fn slow(&self, keepalive: Keepalive) -> Keepalive {
         keepalive.slower(self.doublings.load(Ordering::Relaxed))
     }
 

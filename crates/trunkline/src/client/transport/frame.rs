@@ -10,7 +10,7 @@ use super::StreamError;
 const PREFIX: usize = 5;
 
 /// Returns a message with its prefix, uncompressed.
-pub(super) fn framed(message: &[u8]) -> Bytes {
+pub(super) fn with_prefix(message: &[u8]) -> Bytes {
     let mut frame = BytesMut::with_capacity(PREFIX + message.len());
     frame.put_u8(0);
     // Requests are far from four gigabytes.
@@ -55,7 +55,7 @@ impl Received {
     ///
     /// # Errors
     /// The message is compressed, or longer than the limit.
-    pub(super) fn message(&mut self) -> Result<Option<Bytes>, StreamError> {
+    pub(super) fn take_message(&mut self) -> Result<Option<Bytes>, StreamError> {
         if self.len < PREFIX {
             return Ok(None);
         }
@@ -128,13 +128,16 @@ mod tests {
     #[test]
     fn messages_are_found_however_they_are_cut() {
         let messages: [&[u8]; 3] = [b"first", b"", b"and a longer one"];
-        let all: Vec<u8> = messages.iter().flat_map(|m| framed(m).to_vec()).collect();
+        let all: Vec<u8> = messages
+            .iter()
+            .flat_map(|m| with_prefix(m).to_vec())
+            .collect();
         for cut in 1..all.len() {
             let mut received = Received::new(100);
             let mut found = Vec::new();
             for part in all.chunks(cut) {
                 received.push(Bytes::copy_from_slice(part));
-                while let Some(message) = received.message().unwrap() {
+                while let Some(message) = received.take_message().unwrap() {
                     found.push(message);
                 }
             }
@@ -145,10 +148,10 @@ mod tests {
 
     #[test]
     fn a_message_in_one_piece_is_not_copied() {
-        let whole = framed(b"message");
+        let whole = with_prefix(b"message");
         let mut received = Received::new(100);
         received.push(whole.clone());
-        let message = received.message().unwrap().unwrap();
+        let message = received.take_message().unwrap().unwrap();
         assert!(whole.as_ptr_range().contains(&message.as_ptr()));
     }
 
@@ -156,10 +159,13 @@ mod tests {
     fn a_message_that_is_compressed_or_too_long_is_an_error() {
         let mut received = Received::new(100);
         received.push(Bytes::from_static(b"\x01\0\0\0\0"));
-        assert!(matches!(received.message(), Err(StreamError::Compressed)));
+        assert!(matches!(
+            received.take_message(),
+            Err(StreamError::Compressed)
+        ));
         let mut received = Received::new(100);
         received.push(Bytes::from_static(b"\0\0\0\0\x65"));
-        let long = received.message();
+        let long = received.take_message();
         assert!(matches!(
             long,
             Err(StreamError::TooLong { length: 101, .. })

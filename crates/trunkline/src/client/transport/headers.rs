@@ -31,7 +31,7 @@ const RESERVED: &[&str] = &[
 ];
 
 /// Builds the headers of a stream of gRPC.
-pub(super) fn grpc(
+pub(super) fn grpc_request(
     plane: &ControlPlane,
     scheme: &str,
     path: &str,

@@ -117,7 +117,7 @@ impl Connector {
         let activity = Arc::new(Activity::default());
         let socket = self.socket(plane, Protocol::Http1, &activity).await;
         let socket = socket.map_err(StreamError::from)?;
-        let lost = |error| lost(plane, &activity, error);
+        let lost = |error| loss_error(plane, &activity, error);
         let response = send(socket, request).await.map_err(lost)?;
         match response.status() {
             StatusCode::OK => {}
@@ -145,7 +145,7 @@ impl Connector {
 
 /// Makes the error of a lost connection. A server that refuses a client's
 /// certificate after the handshake is told from one that is gone.
-fn lost(plane: &ControlPlane, activity: &Activity, error: hyper::Error) -> PollError {
+fn loss_error(plane: &ControlPlane, activity: &Activity, error: hyper::Error) -> PollError {
     PollError::Transport(match activity.refusal(plane) {
         Some(refusal) => refusal.into(),
         None => StreamError::Lost(Arc::new(io::Error::other(error))),

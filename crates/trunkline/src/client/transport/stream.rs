@@ -13,7 +13,7 @@ use h2::{RecvStream, SendStream};
 use http::{HeaderMap, Response, header};
 
 use super::connection::Connection;
-use super::frame::{Received, framed};
+use super::frame::{Received, with_prefix};
 use super::{Code, StreamError};
 
 /// A stream. It ends when it is dropped.
@@ -141,7 +141,7 @@ impl RequestSender {
     /// the message until it is. A message that the stream cannot take any more
     /// is lost with it, as on any wire.
     pub fn send(&mut self, message: Bytes) {
-        let _ = self.stream.send_data(framed(&message), false);
+        let _ = self.stream.send_data(with_prefix(&message), false);
     }
 
     /// Tells the server that no message follows. Those that were sent arrive
@@ -168,7 +168,7 @@ impl ResponseReceiver {
     /// How the stream ended, unless the server ended it well.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamError>> {
         loop {
-            if let Some(message) = self.received.message()? {
+            if let Some(message) = self.received.take_message()? {
                 return Poll::Ready(Ok(Some(message)));
             }
             let body = match &mut self.answer {
@@ -177,7 +177,7 @@ impl ResponseReceiver {
                     let answer = ready!(Future::poll(std::pin::Pin::new(answer), cx));
                     let answer = answer.map_err(|error| self.connection.error(error))?;
                     self.connection.note_answer();
-                    self.answer = Answer::Open(opened(answer)?);
+                    self.answer = Answer::Open(check_answer(answer)?);
                     continue;
                 }
             };
@@ -191,7 +191,7 @@ impl ResponseReceiver {
                 None => {
                     let trailers = ready!(body.poll_trailers(cx));
                     let trailers = trailers.map_err(|error| self.connection.error(error))?;
-                    return Poll::Ready(self.ended(trailers.as_ref()));
+                    return Poll::Ready(self.outcome(trailers.as_ref()));
                 }
             }
         }
@@ -199,7 +199,7 @@ impl ResponseReceiver {
 
     /// Returns the outcome of a stream that ended with these trailers; `None` in
     /// it means that the server ended the stream well.
-    fn ended(&self, trailers: Option<&HeaderMap>) -> Result<Option<Bytes>, StreamError> {
+    fn outcome(&self, trailers: Option<&HeaderMap>) -> Result<Option<Bytes>, StreamError> {
         match trailers.and_then(read_status) {
             None => Err(StreamError::NoStatus),
             Some(Err(error)) => Err(error),
@@ -210,7 +210,7 @@ impl ResponseReceiver {
 }
 
 /// Checks that an answer is gRPC, and returns its messages.
-fn opened(answer: Response<RecvStream>) -> Result<RecvStream, StreamError> {
+fn check_answer(answer: Response<RecvStream>) -> Result<RecvStream, StreamError> {
     // A stream that is refused at once has its status here.
     if let Some(status) = read_status(answer.headers()) {
         status?;
@@ -240,12 +240,12 @@ fn read_status(trailers: &HeaderMap) -> Option<Result<(), StreamError>> {
     let message = trailers
         .get("grpc-message")
         .map(header::HeaderValue::as_bytes);
-    let message = percent_decoded(message.unwrap_or_default());
+    let message = percent_decode(message.unwrap_or_default());
     Some(Err(StreamError::Status { code, message }))
 }
 
 /// Undoes the percent-encoding of a status message; what is none of it stays.
-fn percent_decoded(text: &[u8]) -> String {
+fn percent_decode(text: &[u8]) -> String {
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text;
     while let [first, after @ ..] = rest {

@@ -99,7 +99,8 @@ impl Following {
         })
     }
 
-    /// Returns whether it is a collection of which the source has not said all.
+    /// Returns whether the node is a collection of which the source has not said
+    /// all.
     pub(super) fn is_unanswered(&self, client: &Running) -> bool {
         let Behind::Collection(collection) = &self.source else {
             return false;

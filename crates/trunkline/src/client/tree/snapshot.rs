@@ -70,8 +70,8 @@ impl ListenerSnapshot {
         scopes.map(Part::new).collect()
     }
 
-    /// Returns a cluster that a route or the listener refers to, or that has a
-    /// subscription of its own.
+    /// Returns the cluster of a name, if a route or the listener refers to it, or if
+    /// it has a subscription of its own.
     #[must_use]
     pub fn cluster(&self, name: &str) -> Option<ClusterSnapshot> {
         let key = Name::new(name);
@@ -158,7 +158,7 @@ impl RouteSnapshot {
         self.inline.is_none().then(|| Part::new(&self.part))
     }
 
-    /// Returns a cluster that a route refers to.
+    /// Returns the cluster of a name, if a route refers to it.
     #[must_use]
     pub fn cluster(&self, name: &str) -> Option<ClusterSnapshot> {
         let name = Name::new(name);

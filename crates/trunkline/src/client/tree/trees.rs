@@ -88,7 +88,7 @@ impl Trees {
         self.change(client, |tree| tree.subscribe(id, key));
     }
 
-    /// Ends such a subscription.
+    /// Ends a subscription that [`subscribe`](Self::subscribe) began.
     pub(super) fn unsubscribe(&self, client: &Arc<Running>, id: RootId, key: &NodeKey) {
         self.change(client, |tree| tree.unsubscribe(id, key));
     }
