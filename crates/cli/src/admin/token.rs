@@ -29,10 +29,7 @@ impl TokenFile {
         Self { path, reading }
     }
 
-    /// Reads the token of a file, without space around it.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is empty.
+    /// Reads the token on this thread, as at the start of the program.
     ///
     /// # Errors
     /// The file cannot be read, or is empty.

@@ -74,7 +74,7 @@ pub(super) fn change_lines(who: &str, changed: &[Changed]) -> Vec<u8> {
     lines
 }
 
-/// Writes a line `withdrawn`: the change that is recorded before it was not
+/// Returns the line `withdrawn`: the change that is recorded before it was not
 /// made.
 pub(super) fn withdrawal_line(who: &str, reason: &str) -> Vec<u8> {
     let reason = shorten(reason);
@@ -91,7 +91,7 @@ pub(super) fn refusal_line(who: &str, refused: &RefusedRequest<'_>) -> Vec<u8> {
     write_line("refused", shorten(who), refused)
 }
 
-/// Writes a line `confirmed`: a change that was held may be made.
+/// Returns the line `confirmed`: a change that was held may be made.
 pub(super) fn confirmation_line(who: &str, request: &str) -> Vec<u8> {
     let request = shorten(request);
     write_line("confirmed", who, Request { request })

@@ -68,7 +68,7 @@ impl Queue {
         self.lock().lost
     }
 
-    /// Waits until all lines are written, but not longer than this.
+    /// Waits until all lines are written, but no longer than `patience`.
     pub(super) fn flush(&self, patience: Duration) {
         let is_waiting = |state: &mut State| !state.is_drained();
         let wait = self
