@@ -197,6 +197,7 @@ pub(crate) fn to_markdown_table(settings: &Settings) -> String {
 }
 
 impl Scope {
+    /// Returns the word for the scope in the table.
     fn name(self) -> &'static str {
         match self {
             Self::Message => "message",
@@ -232,7 +233,8 @@ fn format_bytes(bytes: usize) -> String {
     }
 }
 
-/// Bytes, of which there may be no more than a part of the memory limit.
+/// Writes a bound of so many bytes, and of no more than one of `part` parts of the
+/// memory limit.
 fn share(bytes: usize, part: usize) -> String {
     format!("{}, and 1/{part} of `memory`", format_bytes(bytes))
 }

@@ -78,6 +78,8 @@ impl Palette {
         Self::of_stream(&std::io::stdout())
     }
 
+    /// Returns the palette of a stream: with colours if `--color` or the environment
+    /// says so, and else if it is a terminal.
     fn of_stream(stream: &impl IsTerminal) -> Self {
         let when = WHEN.get().copied().unwrap_or_default();
         let variable = |name: &str| std::env::var(name).unwrap_or_default();

@@ -57,6 +57,7 @@ pub(crate) struct Counts {
 }
 
 impl Status {
+    /// Counts what a role has at this moment, for the metrics.
     pub(crate) fn counts(&self) -> Counts {
         match self {
             Self::Sink(status) => {
@@ -81,7 +82,8 @@ impl Status {
     }
 }
 
-/// How a role listens: sinks and sources are few.
+/// Returns how a role listens, with bounds for a few peers: sinks and sources are
+/// no fleet.
 pub(crate) fn listening(tls: Option<Tls>, lanes: Option<Lanes>) -> Listening {
     Listening {
         tls,
@@ -92,8 +94,9 @@ pub(crate) fn listening(tls: Option<Tls>, lanes: Option<Lanes>) -> Listening {
     }
 }
 
-/// The contents of a server that come from a source, which is dialled unless
-/// there is a listener for it.
+/// Makes the contents of a server that come from a source, which is dialled
+/// unless there is a listener for it. Returns `None` if there is neither a
+/// listener nor an address.
 pub(crate) fn contents(
     settings: &Settings,
     listener: Option<TcpListener>,
@@ -132,7 +135,7 @@ pub(crate) fn contents(
     Some(McpContents::new(options, owner, door))
 }
 
-/// Whether an address is one that only this machine reaches.
+/// Returns whether an address is one that only this machine reaches.
 pub(crate) fn is_local(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }

@@ -58,6 +58,7 @@ impl Runtimes {
         Ok(runtimes)
     }
 
+    /// Returns the handles of both, as the library takes them.
     pub(crate) fn lanes(&self) -> Lanes {
         Lanes {
             front: self.front.handle().clone(),
@@ -65,7 +66,8 @@ impl Runtimes {
         }
     }
 
-    /// Waits so long for work on other threads.
+    /// Ends both runtimes, and waits for work on other threads, at most for
+    /// `patience` each.
     pub(crate) fn shut_down(self, patience: Duration) {
         self.back.shutdown_timeout(patience);
         self.front.shutdown_timeout(patience);
@@ -83,7 +85,7 @@ fn start_runtime(name: &str, builder: &mut Builder, rounds: Rounds) -> Result<Ru
     runtime.map_err(|error| Failure::wrong(format!("the runtime cannot start: {error}")))
 }
 
-/// The niceness of this thread, and of those that it starts.
+/// Returns the niceness of this thread, and of those that it starts.
 fn niceness() -> i32 {
     rustix::process::getpriority_process(None).unwrap_or_default()
 }

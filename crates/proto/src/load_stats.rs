@@ -31,8 +31,8 @@ pub struct ReportLimits {
 }
 
 impl Default for ReportLimits {
-    /// A client with ten thousand clusters of three localities passes, and one
-    /// with a cluster of ten thousand endpoints.
+    /// Makes the usual bounds: a client with ten thousand clusters of three
+    /// localities passes, and one with a cluster of ten thousand endpoints.
     fn default() -> Self {
         Self {
             clusters: 1 << 16,

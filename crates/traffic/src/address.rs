@@ -22,7 +22,7 @@ impl Range {
         (length <= max_length).then(|| Self::of(address, length))
     }
 
-    /// The range of a length that an address is in.
+    /// Returns the range of a length that an address is in.
     pub(crate) fn of(address: IpAddr, length: u8) -> Self {
         let (is_v4, bits, width) = match address {
             IpAddr::V4(address) => (true, u128::from(address.to_bits()), 32),
@@ -42,7 +42,7 @@ impl Range {
         address.is_ipv4() == self.is_v4 && Self::of(address, self.length) == self
     }
 
-    /// The first address.
+    /// Returns the first address.
     pub(crate) fn first(self) -> IpAddr {
         match self.is_v4 {
             // The bits come from an address of this length.
@@ -52,7 +52,7 @@ impl Range {
         }
     }
 
-    /// The number of bits that count.
+    /// Returns the number of bits that count.
     pub(crate) fn length(self) -> u8 {
         self.length
     }

@@ -30,12 +30,13 @@ impl fmt::Display for Finding {
 pub struct Findings(Vec<Finding>);
 
 impl Findings {
-    /// The findings, in the order of the message.
+    /// Returns the findings, in the order of the message.
     #[must_use]
     pub fn list(&self) -> &[Finding] {
         &self.0
     }
 
+    /// Adds a finding.
     pub(crate) fn add(&mut self, place: &Place<'_>, problem: Problem) {
         self.0.push(Finding {
             path: place.to_string(),
@@ -43,14 +44,14 @@ impl Findings {
         });
     }
 
-    /// Adds a field that is set and that no rule here covers.
+    /// Adds a field that no rule here covers, if it is set.
     pub(crate) fn unsupported(&mut self, place: &Place<'_>, is_set: bool) {
         if is_set {
             self.add(place, Problem::Unsupported);
         }
     }
 
-    /// Adds the findings of a part.
+    /// Adds the findings of a part that was compiled by itself, below its place.
     pub(crate) fn extend(&mut self, place: &Place<'_>, inner: Self) {
         self.0.extend(inner.0.into_iter().map(|finding| Finding {
             path: format!("{place}.{}", finding.path),
@@ -58,7 +59,10 @@ impl Findings {
         }));
     }
 
-    /// Returns the compiled thing, unless something was found.
+    /// Returns the compiled thing.
+    ///
+    /// # Errors
+    /// Something was found: all findings.
     pub(crate) fn finish<T>(self, compiled: T) -> Result<T, Self> {
         match self.0.is_empty() {
             true => Ok(compiled),

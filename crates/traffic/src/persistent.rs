@@ -74,6 +74,7 @@ impl<V: Clone> PersistentMap<V> {
         self.length
     }
 
+    /// Returns the value of a key.
     pub(crate) fn get(&self, key: &[u8]) -> Option<&V> {
         if self.length == 0 {
             return None;
@@ -116,10 +117,15 @@ impl<V: Clone> PersistentMap<V> {
 }
 
 impl<V: Clone> Branch<V> {
+    /// Returns the index of the slot that a bit of the bitmap stands for, or would
+    /// have: the number of slots before it.
     fn index(&self, bit: u32) -> usize {
         (self.bitmap & (bit - 1)).count_ones() as usize
     }
 
+    /// Sets an entry at or below this branch, and returns the value that it
+    /// replaces. `path` is that of the entry's key from here on. Two keys that share
+    /// the slot get a branch of their own.
     fn insert(&mut self, entry: Arc<Entry<V>>, mut path: HashPath) -> Option<V> {
         let bit = path.next(entry.key.as_bytes());
         let index = self.index(bit);
@@ -136,7 +142,7 @@ impl<V: Clone> Branch<V> {
             Slot::Entry(old) => {
                 let old = Arc::clone(old);
                 let mut child = Self::EMPTY;
-                let old_path = HashPath::at(old.key.as_bytes(), path.level);
+                let old_path = HashPath::from_level(old.key.as_bytes(), path.level);
                 child.insert(old, old_path);
                 child.insert(entry, path);
                 self.slots[index] = Slot::Branch(Arc::new(child));
@@ -145,6 +151,8 @@ impl<V: Clone> Branch<V> {
         }
     }
 
+    /// Removes an entry at or below this branch, and returns its value. The caller
+    /// has checked that the key is there: an entry in its slot is taken for it.
     fn remove(&mut self, key: &str, mut path: HashPath) -> Option<V> {
         let bit = path.next(key.as_bytes());
         let index = self.index(bit);
@@ -185,10 +193,11 @@ struct HashPath {
 
 impl HashPath {
     fn new(key: &[u8]) -> Self {
-        Self::at(key, 0)
+        Self::from_level(key, 0)
     }
 
-    fn at(key: &[u8], level: u32) -> Self {
+    /// Makes the rest of the way to a key, from a level on.
+    fn from_level(key: &[u8], level: u32) -> Self {
         let hash = XxHash3_64::oneshot_with_seed(u64::from(level / LEVELS), key);
         Self {
             hash: hash >> (BITS * (level % LEVELS)),
@@ -202,7 +211,7 @@ impl HashPath {
         self.hash >>= BITS;
         self.level += 1;
         if self.level.is_multiple_of(LEVELS) {
-            *self = Self::at(key, self.level);
+            *self = Self::from_level(key, self.level);
         }
         bit
     }

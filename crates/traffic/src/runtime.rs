@@ -25,6 +25,7 @@ impl Fraction {
         random % self.denominator < self.numerator
     }
 
+    /// Reads a fraction. A denominator that is none is a finding.
     pub(crate) fn compile(
         message: &FractionalPercent,
         place: &Place<'_>,
@@ -60,6 +61,7 @@ impl Runtime {
         self.fractions.insert(key.into(), fraction);
     }
 
+    /// Returns the value of a key. Most runtimes are empty, and cost no look-up.
     fn fraction(&self, key: &str) -> Option<Fraction> {
         match self.fractions.is_empty() {
             true => None,
@@ -76,6 +78,7 @@ pub(crate) struct RuntimeFraction {
 }
 
 impl RuntimeFraction {
+    /// Reads a fraction with its key. Returns `None` if it has no default.
     pub(crate) fn compile(
         message: &RuntimeFractionalPercent,
         place: &Place<'_>,
@@ -91,6 +94,8 @@ impl RuntimeFraction {
         })
     }
 
+    /// Returns whether a random number falls into the fraction that the runtime
+    /// has for the key, or else into the default.
     pub(crate) fn includes(&self, runtime: &Runtime, random: u64) -> bool {
         let set = runtime.fraction(&self.key);
         set.unwrap_or(self.default).includes(random)

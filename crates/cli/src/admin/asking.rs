@@ -50,7 +50,11 @@ impl Asking {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refusal> {
-        self.0.run(work).await.map_err(busy)?.ok_or_else(dropped)
+        self.0
+            .run(work)
+            .await
+            .map_err(busy_refusal)?
+            .ok_or_else(panic_refusal)
     }
 
     /// Counts a list that the answer is made of, until it is read. What the items
@@ -59,7 +63,7 @@ impl Asking {
     /// # Errors
     /// Too many answers are not read yet.
     pub(super) fn hold<T>(&mut self, list: &[T]) -> Result<(), Refusal> {
-        self.0.hold(4 * size_of_val(list)).map_err(busy)
+        self.0.hold(4 * size_of_val(list)).map_err(busy_refusal)
     }
 
     /// Responds with JSON: `head`, the items with commas between them, and the
@@ -94,7 +98,7 @@ impl Asking {
     ) -> Result<Response, Refusal> {
         let next_part = move || texts.next().map(Bytes::from);
         let body = questions::stream(self.0, next_part).await;
-        let body = body.map_err(busy)?.ok_or_else(dropped)?;
+        let body = body.map_err(busy_refusal)?.ok_or_else(panic_refusal)?;
 
         let headers = [(header::CONTENT_TYPE, "application/json")];
         Ok((headers, Body::new(body)).into_response())
@@ -102,11 +106,11 @@ impl Asking {
 }
 
 /// Makes the error of a question that is not answered now.
-fn busy(busy: Busy) -> Refusal {
+fn busy_refusal(busy: Busy) -> Refusal {
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, busy)
 }
 
 /// Makes the error of work that panicked.
-fn dropped() -> Refusal {
+fn panic_refusal() -> Refusal {
     Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer was dropped")
 }

@@ -25,8 +25,8 @@ const UNIT: usize = 4 << 10;
 pub(crate) struct Bodies(Arc<Semaphore>);
 
 impl Bodies {
-    /// Room for bodies of at most so many bytes each: a share of the memory of
-    /// the process.
+    /// Makes the room for all bodies: a share of the memory of the process, but
+    /// enough for one body of `body_limit` bytes.
     pub(crate) fn new(body_limit: usize, memory: &Memory) -> Self {
         let share = memory.share(ALL_BODIES, bounds::BODIES_PART);
         let bytes = share.max(body_limit.saturating_add(UNIT));

@@ -97,7 +97,7 @@ struct Rejected<'a> {
 }
 
 impl EventForm {
-    /// The content type of the form.
+    /// Returns the content type of the form.
     pub(super) fn content_type(self) -> &'static str {
         match self {
             Self::Lines => "application/x-ndjson",

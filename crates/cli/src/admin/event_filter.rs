@@ -40,17 +40,17 @@ impl EventFilter {
         })
     }
 
-    /// Whether events of this kind pass.
+    /// Returns whether events of this kind pass.
     pub(super) fn has_event(&self, event: &LogEvent) -> bool {
         self.events.is_empty() || self.events.iter().any(|name| name == event.name())
     }
 
-    /// Whether events about a type pass.
+    /// Returns whether events about a type pass.
     pub(super) fn has_type(&self, type_url: &TypeUrl) -> bool {
         self.types.is_empty() || self.types.contains(type_url)
     }
 
-    /// Whether events of a node pass.
+    /// Returns whether events of a node pass.
     pub(super) fn has_node(&self, node: &str) -> bool {
         self.nodes.is_empty() || self.nodes.iter().any(|one| one == node)
     }

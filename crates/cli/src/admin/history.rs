@@ -258,6 +258,7 @@ fn find_revisions(
 }
 
 impl Revision {
+    /// Describes a revision, without its changes.
     fn of(info: TransactionInfo) -> Self {
         let [created, changed, deleted] = info.counts;
         Self {

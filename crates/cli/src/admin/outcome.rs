@@ -150,24 +150,25 @@ impl Options {
         })
     }
 
-    /// Makes the change only if the contents are at this revision, unless the
-    /// request names another.
+    /// Sets the revision at which the contents have to be for the change to be
+    /// made, unless the request names one.
     pub(super) fn expect_revision(&mut self, revision: u64) {
         self.precondition.revision.get_or_insert(revision);
     }
 
-    /// Tells the requests with one idempotency key apart, by what they ask for.
+    /// Adds the hash of a request to its idempotency key, by which two requests
+    /// with one key are told apart. Does nothing without a key.
     pub(super) fn hash_request(&mut self, uri: &Uri, body: &[u8]) {
         if let Some((_, hash)) = &mut self.idempotency {
             let request = [uri.to_string().as_bytes(), b"\n", body].concat();
             let version = Version::of_body(&request);
+            // A version that was made from bytes is sixteen hexadecimal digits.
             *hash = u64::from_str_radix(version.as_str(), 16).unwrap_or_default();
         }
     }
-}
 
-impl Options {
-    /// Holds no change: who names what is removed has confirmed it.
+    /// Returns the options with the guard off, so that no removal is held: whoever
+    /// names what is removed has confirmed it.
     pub(super) fn without_guard(self) -> Self {
         let guard = Guard::Off;
         Self { guard, ..self }
@@ -220,6 +221,7 @@ fn read_if_match(headers: &HeaderMap) -> Result<Option<Version>, Refusal> {
     let Some(value) = headers.get(header::IF_MATCH) else {
         return Ok(None);
     };
+    // A value that is no text is refused as an empty one is.
     let version = value.to_str().unwrap_or_default().trim_matches('"');
     match version.is_empty() || version == "*" || version.contains(',') {
         true => Err(Refusal::bad(

@@ -15,13 +15,13 @@ use super::query::Query;
 use super::view::Shown;
 use crate::kinds;
 
-/// Begins a response. The revision is from before the list: a change since then
-/// may be in it.
+/// Writes the beginning of a response. The revision is from before the list: a
+/// change since then may be in it.
 fn head(revision: u64) -> String {
     format!("{{\"revision\":{revision},\"resources\":[")
 }
 
-/// Ends a response.
+/// Writes the end of a response.
 fn tail() -> String {
     "]}".to_owned()
 }

@@ -29,10 +29,7 @@ impl TokenFile {
         Self { path, reading }
     }
 
-    /// Reads the token of a file, without space around it.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is empty.
+    /// Reads the token on this thread, as at the start of the program.
     ///
     /// # Errors
     /// The file cannot be read, or is empty.
@@ -67,6 +64,10 @@ impl TokenFile {
     }
 }
 
+/// Reads the token in a file, white space around it aside. Blocks on the disk.
+///
+/// # Errors
+/// The file cannot be read, or is empty.
 fn read(path: &std::path::Path) -> Result<String, String> {
     let path_text = path.display();
     let mut text = String::new();

@@ -74,7 +74,7 @@ pub(super) fn change_lines(who: &str, changed: &[Changed]) -> Vec<u8> {
     lines
 }
 
-/// Writes a line `withdrawn`: the change that is recorded before it was not
+/// Returns the line `withdrawn`: the change that is recorded before it was not
 /// made.
 pub(super) fn withdrawal_line(who: &str, reason: &str) -> Vec<u8> {
     let reason = shorten(reason);
@@ -91,12 +91,13 @@ pub(super) fn refusal_line(who: &str, refused: &RefusedRequest<'_>) -> Vec<u8> {
     write_line("refused", shorten(who), refused)
 }
 
-/// Writes a line `confirmed`: a change that was held may be made.
+/// Returns the line `confirmed`: a change that was held may be made.
 pub(super) fn confirmation_line(who: &str, request: &str) -> Vec<u8> {
     let request = shorten(request);
     write_line("confirmed", who, Request { request })
 }
 
+/// Returns one line of the audit, as of now.
 fn write_line(event: &str, who: &str, rest: impl Serialize) -> Vec<u8> {
     let mut lines = Vec::new();
     let now = timestamp(SystemTime::now());

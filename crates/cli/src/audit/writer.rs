@@ -33,7 +33,7 @@ struct Waiter {
     withdrawal: Vec<u8>,
 }
 
-/// Decides, and returns whether nobody did so before.
+/// Decides what has happened to lines, and returns whether nobody did so before.
 fn decide(is_decided: &AtomicBool) -> bool {
     !is_decided.swap(true, Ordering::AcqRel)
 }
@@ -89,8 +89,8 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Has lines written soon. Waits for room, but not longer than this; lines
-    /// without room are a failure.
+    /// Has lines written soon. Waits for room in the queue, but no longer than
+    /// `patience`; lines without room are lost, and reported as a failure.
     pub(super) fn write(&self, lines: Vec<u8>, patience: Duration) {
         let count = count_lines(&lines);
         let waiter = None;
@@ -230,6 +230,8 @@ impl Queue {
         }
     }
 
+    /// Records that a job is done with, written or not: its bytes make room, and
+    /// waits are long again.
     fn note_done(&self, bytes: usize) {
         let mut state = self.lock();
         state.bytes -= bytes;

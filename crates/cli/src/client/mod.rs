@@ -263,7 +263,7 @@ async fn collect(response: OpenResponse) -> Exchanged<(StatusCode, Bytes)> {
     collect_within(response, LONGEST).await
 }
 
-/// The same with another maximum of bytes.
+/// Reads a response to the end, up to `most` bytes; a longer one is an error.
 async fn collect_within(mut response: OpenResponse, most: usize) -> Exchanged<(StatusCode, Bytes)> {
     let body = Limited::new(response.body_mut(), most).collect().await?;
     Ok((response.status(), body.to_bytes()))

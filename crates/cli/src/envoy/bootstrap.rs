@@ -293,6 +293,7 @@ fn any_loopback_port() -> Address {
     }
 }
 
+/// Wraps an encoded message, given its full name.
 fn any(message: &str, value: Vec<u8>) -> Any {
     Any {
         type_url: format!("type.googleapis.com/{message}"),

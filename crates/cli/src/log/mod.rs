@@ -126,7 +126,7 @@ impl<'a> MakeWriter<'a> for Lines {
         }
     }
 
-    /// Warnings, errors and the audit are important.
+    /// Makes the writer of a line. Warnings, errors and the audit are important.
     fn make_writer_for(&'a self, line: &Metadata<'_>) -> Line<'a> {
         Line {
             is_important: *line.level() <= Level::WARN || line.target() == AUDIT,

@@ -63,12 +63,12 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// The number of lines that were lost since the start.
+    /// Returns the number of lines that were lost since the start.
     pub(super) fn lost(&self) -> u64 {
         self.lock().lost
     }
 
-    /// Waits until all lines are written, but not longer than this.
+    /// Waits until all lines are written, but no longer than `patience`.
     pub(super) fn flush(&self, patience: Duration) {
         let is_waiting = |state: &mut State| !state.is_drained();
         let wait = self

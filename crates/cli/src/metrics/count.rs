@@ -126,7 +126,7 @@ impl Metrics {
         self.table.audit_failures.inc_by(lines);
     }
 
-    /// The number of lines that are not in the audit log.
+    /// Returns the number of lines that are not in the audit log.
     #[cfg(test)]
     pub(crate) fn audit_failures(&self) -> u64 {
         self.table.audit_failures.get()

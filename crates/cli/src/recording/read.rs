@@ -115,7 +115,7 @@ fn check_head(line: &[u8]) -> Result<(), String> {
 }
 
 impl Recording {
-    /// The streams that have responses.
+    /// Returns the streams that have responses.
     pub(crate) fn streams(&self) -> BTreeSet<u64> {
         let responses = self.responses.iter();
         responses.map(|response| response.stream).collect()

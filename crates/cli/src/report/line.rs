@@ -21,8 +21,9 @@ const TAB: usize = 4;
 /// The mark of a cut.
 const CUT: char = '…';
 
-/// Writes a line with its number, and carets under the scalar at `column`.
-/// Columns count characters from one.
+/// Returns three lines for people: an empty gutter, `text` with its number
+/// `line`, and carets in `style` under the scalar at `column`, which counts
+/// characters from one. A long line is cut around its carets.
 pub(super) fn show_line(
     text: &str,
     line: usize,
@@ -65,8 +66,9 @@ fn to_cells(text: impl Iterator<Item = char>) -> Vec<(String, usize)> {
     text.map(to_cell).collect()
 }
 
-/// Cuts the part of a line around `count` characters from `first` on. Returns
-/// the part, the number of columns before the carets, and the number of carets.
+/// Cuts the part of a line around `count` characters from `first` on, which is
+/// at most the number of cells. Returns the part, the number of columns before
+/// the carets, and the number of carets, which is at least one.
 fn cut_excerpt(cells: &[(String, usize)], first: usize, count: usize) -> (String, usize, usize) {
     let width = |cells: &[(String, usize)]| cells.iter().map(|(_, width)| width).sum::<usize>();
     let caret_count =
@@ -99,8 +101,10 @@ fn cut_excerpt(cells: &[(String, usize)], first: usize, count: usize) -> (String
     (excerpt, indent, caret_count)
 }
 
-/// Returns the number of characters of the scalar that begins at `first`.
-/// Returns one if the line alone does not say where it ends.
+/// Returns the number of characters of the scalar that begins at character
+/// `first` of a line, counted from zero. Returns one if that character is blank
+/// or an indicator of YAML, or if a quoted scalar does not end in the line. A
+/// plain scalar that goes on in the next line counts as far as this one.
 fn scalar_length(text: &str, first: usize) -> usize {
     let remaining_chars: Vec<char> = text.chars().skip(first).take(NEAR).collect();
     match remaining_chars.first() {
@@ -111,8 +115,9 @@ fn scalar_length(text: &str, first: usize) -> usize {
     }
 }
 
-/// Returns the length of a quoted scalar, with its quotes. Returns one if the
-/// scalar does not end in this line.
+/// Returns the number of characters of a quoted scalar, with its quotes.
+/// Returns one if `chars` do not hold its end. A doubled `'` in a single-quoted
+/// scalar counts as the end.
 fn quoted_length(chars: &[char], quote: char) -> usize {
     let mut is_escaped = false;
     for (index, c) in chars.iter().enumerate().skip(1) {
@@ -126,9 +131,10 @@ fn quoted_length(chars: &[char], quote: char) -> usize {
     1
 }
 
-/// Returns the length of a plain scalar, which ends before a colon or a
-/// comment; in a flow collection also before a comma or the end of the
-/// collection.
+/// Returns the number of characters of a plain scalar, without blanks at its
+/// end, and at least one. It ends before a `:` that white space or the line's
+/// end follows, and before a `#` after white space; in a flow collection also
+/// before `,`, `}` or `]`.
 fn plain_length(chars: &[char], is_in_flow: bool) -> usize {
     let ends_at = |index: usize| {
         let (c, next_char) = (chars[index], chars.get(index + 1));
@@ -150,6 +156,8 @@ fn plain_length(chars: &[char], is_in_flow: bool) -> usize {
 }
 
 /// Returns whether a bracket is open before the character at `first` of a line.
+/// It reads this line alone and counts brackets in quotes too: a wrong answer
+/// makes the carets longer or shorter, no more.
 fn is_in_flow(text: &str, first: usize) -> bool {
     let preceding_chars = text.chars().take(first);
     let depth = preceding_chars.fold(0_i32, |depth, c| match c {

@@ -184,18 +184,18 @@ pub(crate) fn build(
     } = data::open_store(settings)?;
     builder = builder.store(store);
     // An origin that the store has was applied before the restart.
-    let origins = settings.await_origins.iter();
-    let origins: Vec<String> = origins
+    let awaited_origins = settings.await_origins.iter();
+    let awaited_origins: Vec<String> = awaited_origins
         .filter(|origin| !kept.has_origin(origin))
         .cloned()
         .collect();
-    let applied = Arc::new(AppliedContents::new(&origins));
+    let applied = Arc::new(AppliedContents::new(&awaited_origins));
 
     let is_empty = settings.config.is_empty()
         && settings.await_origins.is_empty()
         && !settings.mcp.is_on()
         && kept.is_new();
-    if (is_empty && !settings.allow_empty) || !origins.is_empty() {
+    if (is_empty && !settings.allow_empty) || !awaited_origins.is_empty() {
         builder = builder.contents(Arc::clone(&applied));
     }
 

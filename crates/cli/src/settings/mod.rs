@@ -43,7 +43,7 @@ pub(crate) use types::{
 };
 pub(crate) use value::parse_duration;
 
-/// Whether a setting has this key.
+/// Returns whether a setting has this key.
 #[cfg(test)]
 pub(crate) fn is_key(key: &str) -> bool {
     let mut settings = table::SECTIONS.iter().flat_map(|section| section.settings);
@@ -160,7 +160,7 @@ pub(crate) struct Mcp {
 }
 
 impl Mcp {
-    /// Whether contents come from a source.
+    /// Returns whether contents come from a source.
     pub(crate) fn is_on(&self) -> bool {
         self.from.is_some() || self.listen.is_some()
     }

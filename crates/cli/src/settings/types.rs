@@ -20,7 +20,7 @@ impl Address {
         Self::known("127.0.0.1:0")
     }
 
-    /// As it is written.
+    /// Returns the address as it is written.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -93,14 +93,14 @@ impl HttpFilter {
         }
     }
 
-    /// The filter on one side only.
+    /// Returns the filter for one side only.
     #[must_use]
     pub fn only_on(mut self, side: Side) -> Self {
         self.only_on = Some(side);
         self
     }
 
-    /// The filter as a terminal one, which has to be the last.
+    /// Returns the filter as a terminal one, which has to be the last.
     #[must_use]
     pub fn terminal(mut self) -> Self {
         self.is_terminal = true;
@@ -118,7 +118,7 @@ impl HttpFilter {
         self
     }
 
-    /// A filter of gRPC itself, which is a message.
+    /// Makes a filter of gRPC itself, which is a message.
     fn built_in(usage: Usage, check: fn(&[u8], &Place<'_>, &mut Findings<'_>)) -> Self {
         Self {
             takes_struct: false,

@@ -27,7 +27,7 @@ impl<'p> Findings<'p> {
         }
     }
 
-    /// The policy by which the body is checked.
+    /// Returns the policy by which the body is checked.
     #[must_use]
     pub fn policy(&self) -> &'p Policy {
         self.policy

@@ -33,19 +33,19 @@ impl<'a> Place<'a> {
         step: Step::Root,
     };
 
-    /// A field of the message at this place.
+    /// Returns the place of a field of the message at this place.
     #[must_use]
     pub fn field(&'a self, name: &'a str) -> Self {
         self.step(Step::Field(name))
     }
 
-    /// An item of a field that is a list.
+    /// Returns the place of an item of a field that is a list.
     #[must_use]
     pub fn item(&'a self, field: &'a str, index: usize) -> Self {
         self.step(Step::Item(field, index))
     }
 
-    /// An entry of a field that is a map.
+    /// Returns the place of an entry of a field that is a map.
     #[must_use]
     pub fn entry(&'a self, field: &'a str, key: &'a str) -> Self {
         self.step(Step::Entry(field, key))

@@ -69,7 +69,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The rules on fields, and no others.
+    /// Makes the policy with the rules on fields, and no others.
     #[must_use]
     pub fn generic() -> Self {
         Self {
@@ -98,7 +98,8 @@ impl Policy {
         }
     }
 
-    /// The rules on fields, and what Envoy could not build.
+    /// Makes the policy with the rules on fields, and those on what Envoy could not
+    /// build.
     #[must_use]
     pub fn envoy() -> Self {
         Self {

@@ -64,7 +64,7 @@ static STANDARD: LazyLock<Types> = LazyLock::new(|| {
 });
 
 impl Types {
-    /// The types that xDS carries.
+    /// Returns the types that xDS carries.
     #[must_use]
     pub fn standard() -> &'static Self {
         &STANDARD

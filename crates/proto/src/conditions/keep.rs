@@ -134,7 +134,7 @@ fn remove_from_metadata(metadata: &mut DynamicMessage) -> Option<bool> {
     Some(true)
 }
 
-/// Whether nothing is set in a message, not even an unknown field.
+/// Returns whether nothing is set in a message, not even an unknown field.
 fn is_empty(message: &DynamicMessage) -> bool {
     message.fields().next().is_none() && message.unknown_fields().next().is_none()
 }

@@ -36,13 +36,13 @@ fn built_in() -> DescriptorPool {
     DescriptorPool::decode(ENCODED).expect("the descriptor set of the build is valid")
 }
 
-/// All descriptors.
+/// Returns all descriptors.
 #[must_use]
 pub fn pool() -> &'static DescriptorPool {
     POOL.get_or_init(built_in)
 }
 
-/// The message of a type URL, if it is known here.
+/// Returns the message of a type URL, if it is known here.
 ///
 /// Only the text after the last slash counts, as everywhere in xDS.
 ///
@@ -72,7 +72,7 @@ pub fn is_field_name(name: &str) -> bool {
     NAMES.contains(name)
 }
 
-/// The full name of the message in a type URL.
+/// Returns the full name of the message in a type URL.
 #[must_use]
 pub fn full_name(type_url: &str) -> &str {
     type_url.rsplit('/').next().unwrap_or(type_url)

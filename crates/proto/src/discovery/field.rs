@@ -101,7 +101,7 @@ impl Field {
         self.len() == 0
     }
 
-    /// The entry in one piece, copied.
+    /// Returns the entry in one piece, copied.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         [self.head.as_ref(), self.body.as_ref()].concat().into()

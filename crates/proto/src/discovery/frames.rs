@@ -40,7 +40,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// A message in one frame, which shares nothing.
+    /// Encodes a message into one frame, which shares nothing.
     #[must_use]
     pub fn of(message: &impl Message) -> Self {
         let nothing = std::iter::empty();
@@ -49,24 +49,24 @@ impl Frames {
         })
     }
 
-    /// The length of the message itself.
+    /// Returns the length of the message itself.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the message has no bytes.
+    /// Returns whether the message has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The frames, in order.
+    /// Returns the frames, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Bytes> {
         std::iter::once(&self.first).chain(&self.rest)
     }
 
-    /// The message itself in one piece, copied.
+    /// Returns the message itself in one piece, copied.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         let frames: Vec<&[u8]> = self.iter().map(AsRef::as_ref).collect();
@@ -136,7 +136,8 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Whether a piece is copied, because a frame of its own would cost more.
+/// Returns whether a piece is copied, because a frame of its own would cost
+/// more.
 fn is_small(piece: &Bytes) -> bool {
     piece.len() < SPLICE_BYTES
 }

@@ -151,7 +151,7 @@ impl<'a> Glance<'a> {
 
 /// A request that only ACKs a response, as most do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer<'a> {
+pub struct PlainAck<'a> {
     /// The encoded node, if it is repeated.
     pub node: Option<&'a [u8]>,
     /// The type.
@@ -184,7 +184,7 @@ const SOTW_ACK: AckFields = AckFields {
     version: Some(sotw_request::VERSION),
 };
 
-impl<'a> Answer<'a> {
+impl<'a> PlainAck<'a> {
     /// Reads a delta request; `None` if it has other fields than an ACK, or no
     /// nonce.
     #[must_use]
@@ -370,13 +370,13 @@ mod tests {
             response_nonce: "7".into(),
             ..DeltaDiscoveryRequest::default()
         };
-        let answer = Answer {
+        let ack = PlainAck {
             node: Some(b"node"),
             type_url: "t",
             nonce: "7",
             version: "",
         };
-        assert_eq!(Answer::delta(&delta.encode_to_vec()), Some(answer));
+        assert_eq!(PlainAck::delta(&delta.encode_to_vec()), Some(ack));
         let sotw = DiscoveryRequest {
             version_info: "v".into(),
             type_url: "t".into(),
@@ -384,13 +384,13 @@ mod tests {
             ..DiscoveryRequest::default()
         };
         let bytes = sotw.encode_to_vec();
-        let answer = Answer {
+        let ack = PlainAck {
             node: None,
             version: "v",
-            ..answer
+            ..ack
         };
-        assert_eq!(Answer::sotw(&bytes), Some(answer));
-        assert_eq!(Answer::sotw(&bytes[..bytes.len() - 1]), None);
+        assert_eq!(PlainAck::sotw(&bytes), Some(ack));
+        assert_eq!(PlainAck::sotw(&bytes[..bytes.len() - 1]), None);
 
         let mut more = delta.clone();
         more.resource_names_subscribe = vec!["a".into()];
@@ -399,9 +399,9 @@ mod tests {
         let mut first = delta;
         first.response_nonce.clear();
         for other in [more, nack, first] {
-            assert_eq!(Answer::delta(&other.encode_to_vec()), None);
+            assert_eq!(PlainAck::delta(&other.encode_to_vec()), None);
         }
-        assert_eq!(Answer::delta(b"\x12\x01\xff\x32\x017"), None);
+        assert_eq!(PlainAck::delta(b"\x12\x01\xff\x32\x017"), None);
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub use constraints::{
 };
 pub use field::Field;
 pub use frames::{Frames, Head, batches, encode_delta, encode_sotw};
-pub use glance::{Answer, Entry, Glance, fields, name_of, split_initial_versions};
+pub use glance::{Entry, Glance, PlainAck, fields, name_of, split_initial_versions};
 pub use inbound::{Checked, DecodeError, Inbound, Refusal};
 pub use limits::Limits;
 pub use message::{

@@ -79,8 +79,8 @@ impl Collection {
         parts.join("/")
     }
 
-    /// Whether a type is a collection: a path, whose first part is no host as
-    /// that of a type URL is.
+    /// Returns whether a type is a collection: a path, whose first part is no
+    /// host as that of a type URL is.
     #[must_use]
     pub fn is_name(type_url: &str) -> bool {
         let first = type_url.split_once('/').map(|(first, _)| first);

@@ -26,7 +26,8 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// The range of its value, if it has this number and is length-delimited.
+    /// Returns the range of its value, if it has this number and is
+    /// length-delimited.
     pub(super) fn value_of(&self, number: u32) -> Option<Range<u64>> {
         self.value.clone().filter(|_| self.number == number)
     }

@@ -82,7 +82,8 @@ pub(super) enum Of {
 
 static ALL: LazyLock<Plans> = LazyLock::new(Plans::new);
 
-/// The plans, which are made on first use, in some tens of milliseconds.
+/// Returns the plans, which are made on first use, in some tens of
+/// milliseconds.
 pub(super) fn all() -> &'static Plans {
     &ALL
 }

@@ -47,7 +47,7 @@ pub(super) fn wire_type(value_kind: &Of) -> u64 {
     }
 }
 
-/// The key of a field on the wire.
+/// Returns the key of a field on the wire.
 pub(super) const fn key(number: u32, wire_type: u64) -> u64 {
     (number as u64) << 3 | wire_type
 }

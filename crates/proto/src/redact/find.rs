@@ -79,7 +79,7 @@ fn find_in_typed_struct(message: &DynamicMessage) -> OwnSecrets {
     }
 }
 
-/// Whether one of the values of a pair is secret.
+/// Returns whether one of the values of a pair is secret.
 fn has_secret_pair(pair: &Pair, message: &DynamicMessage) -> bool {
     let is_named = has_secret_name(pair, message);
     let fields = pair.values.iter();
@@ -87,7 +87,7 @@ fn has_secret_pair(pair: &Pair, message: &DynamicMessage) -> bool {
     values.any(|value| is_secret_value(&value, is_named))
 }
 
-/// Whether the name of a pair sounds secret.
+/// Returns whether the name of a pair sounds secret.
 pub(super) fn has_secret_name(pair: &Pair, message: &DynamicMessage) -> bool {
     let name = message.get_field_by_name(pair.name);
     name.is_some_and(|name| name.as_str().is_some_and(words::sounds_secret))

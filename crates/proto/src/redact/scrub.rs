@@ -148,14 +148,16 @@ fn runs_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
     numbers.skip(RUN - 1)
 }
 
-/// The word and the bit of a run in a table of so many words, a power of two.
+/// Returns the word and the bit of a run in a table of so many words, a power
+/// of two.
 fn place(run: u64, words: usize) -> (usize, u64) {
     let hash = run.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     let word = usize::try_from(hash >> 6).unwrap_or_default() & (words - 1);
     (word, 1 << (hash & 63))
 }
 
-/// A secret without the first and last lines of PEM, which are no secret.
+/// Returns a secret without the first and last lines of PEM, which are no
+/// secret.
 fn without_boundaries(secret: &[u8]) -> Vec<u8> {
     let lines = secret.split_inclusive(|byte| *byte == b'\n');
     let lines = lines.filter(|line| !line.starts_with(b"-----"));
@@ -177,7 +179,7 @@ fn escape(secret: &[u8]) -> Vec<u8> {
     escaped
 }
 
-/// A secret in hexadecimal, with these digits.
+/// Returns a secret in hexadecimal, with these digits.
 fn hexadecimal(secret: &[u8], digits: &[u8; 16]) -> Vec<u8> {
     let digit = |half: u8| digits[usize::from(half & 15)];
     let two_digits = |byte: &u8| [digit(byte >> 4), digit(*byte)];

@@ -17,7 +17,7 @@ const TYPE_URL: &str = "type_url";
 const TYPE_URL_IN_JSON: &str = "typeUrl";
 const VALUE: &str = "value";
 
-/// Whether a message is a `TypedStruct`, under either of its names.
+/// Returns whether a message is a `TypedStruct`, under either of its names.
 pub(super) fn is_typed_struct(name: &str) -> bool {
     ["xds.type.v3.TypedStruct", "udpa.type.v1.TypedStruct"].contains(&name)
 }

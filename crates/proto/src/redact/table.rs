@@ -159,13 +159,13 @@ impl Rules {
         self.secret.contains(&field.number())
     }
 
-    /// Whether a field holds a key.
+    /// Returns whether a field holds a key.
     pub(super) fn is_key(&self, field: &FieldDescriptor) -> bool {
         self.keys.contains(&field.number())
     }
 
-    /// Whether a field is a map in which a key tells whether its value is
-    /// secret.
+    /// Returns whether a field is a map in which a key tells whether its value
+    /// is secret.
     pub(super) fn is_map(&self, field: &FieldDescriptor) -> bool {
         self.maps.contains(&field.number())
     }
@@ -196,7 +196,7 @@ static SECRET: LazyLock<HashSet<String>> = LazyLock::new(|| {
     marked.chain(unmarked).collect()
 });
 
-/// Whether the value of a field is secret.
+/// Returns whether the value of a field is secret.
 pub(super) fn is_secret(field: &FieldDescriptor) -> bool {
     SECRET.contains(field.full_name())
 }
@@ -244,7 +244,7 @@ pub(super) fn quoted_at(text: &str) -> Option<usize> {
     BEFORE.iter().filter_map(|name| text.find(name)).min()
 }
 
-/// The number of secret fields, for the tests.
+/// Returns the number of secret fields, for the tests.
 #[cfg(test)]
 pub(super) fn count() -> usize {
     SECRET.len()

@@ -40,8 +40,8 @@ pub fn sounds_secret(name: &str) -> bool {
     WORDS.iter().any(|word| letters.contains(word))
 }
 
-/// Whether a text is a secret wherever it stands: a private key in PEM, or a
-/// JSON web token.
+/// Returns whether a text is a secret wherever it stands: a private key in PEM,
+/// or a JSON web token.
 pub(super) fn is_secret_text(text: &str) -> bool {
     text.contains(PEM_KEY) || is_web_token(text)
 }
@@ -56,7 +56,7 @@ pub(super) fn is_credential(text: &str) -> bool {
     is_secret_text(text) || SCHEMES.iter().any(has_scheme)
 }
 
-/// Whether a text is one command operator of Envoy, such as
+/// Returns whether a text is one command operator of Envoy, such as
 /// `%REQ(authorization)%`: it says where a value comes from, and is none.
 pub(super) fn is_operator(text: &str) -> bool {
     let inner = text

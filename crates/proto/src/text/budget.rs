@@ -44,18 +44,18 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// The bytes of memory that were taken.
+    /// Returns the bytes of memory that were counted so far.
     pub(super) fn taken(&self) -> u64 {
         self.taken
     }
 
     /// Counts a scalar or a key before it is made.
-    pub(super) fn take_scalar(&mut self) -> Result<(), Problem> {
+    pub(super) fn charge_scalar(&mut self) -> Result<(), Problem> {
         self.charge(SCALAR)
     }
 
     /// Counts a list or a mapping before it is made.
-    pub(super) fn take_collection(&mut self) -> Result<(), Problem> {
+    pub(super) fn charge_collection(&mut self) -> Result<(), Problem> {
         self.charge(COLLECTION)
     }
 
@@ -76,7 +76,10 @@ impl<'a> Budget<'a> {
         self.charge(size.values as u64 * COLLECTION + size.bytes as u64)
     }
 
-    /// Counts so many bytes of memory.
+    /// Counts `cost` bytes of memory.
+    ///
+    /// # Errors
+    /// The memory is more than the limit.
     pub(super) fn charge(&mut self, cost: u64) -> Result<(), Problem> {
         charge(&mut self.taken, cost, self.limits)
     }

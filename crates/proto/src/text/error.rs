@@ -317,6 +317,7 @@ fn one_of(all: &[String]) -> String {
     }
 }
 
+/// Returns the end of a sentence that proposes the nearest name, if there is one.
 fn did_you_mean(near: Option<&str>) -> String {
     near.map(|near| format!(", did you mean {near:?}?"))
         .unwrap_or_default()

@@ -253,7 +253,7 @@ mod tests {
         read("m.yaml", text, &options)
     }
 
-    /// The only resource of a text, with its collection.
+    /// Returns the only resource of a text, with its collection.
     fn only(text: &str) -> (String, mcp::Resource) {
         let read = read_manifests(text);
         assert_eq!(read.errors, []);

@@ -105,7 +105,7 @@ pub fn read_message(
 }
 
 impl Written {
-    /// The text as a tree, for parts of it that are no message.
+    /// Returns the text as a tree, for parts of it that are no message.
     #[must_use]
     pub fn root(&self) -> &Node {
         &self.root

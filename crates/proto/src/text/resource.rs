@@ -81,7 +81,7 @@ impl Resource {
         path
     }
 
-    /// The file of the resource.
+    /// Returns the file of the resource.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file

@@ -53,7 +53,7 @@ pub(super) fn describe(format: Format) -> &'static str {
     }
 }
 
-/// A character of a token of RFC 9110.
+/// Returns whether a character may stand in a token of RFC 9110.
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_|~`".contains(&byte)
 }
@@ -96,8 +96,8 @@ fn has_scheme(text: &str) -> bool {
     scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.bytes().all(is_allowed)
 }
 
-/// Whether a text could be a URI or a part of one: it has no space and no
-/// control character.
+/// Returns whether a text could be a URI or a part of one: it has no space and
+/// no control character.
 fn is_uri_part(text: &str) -> bool {
     !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }

@@ -58,12 +58,13 @@ pub(crate) enum Number {
 pub(crate) const NANOS_OF_SECOND: i128 = 1_000_000_000;
 
 impl Number {
-    /// A duration by the fields of its message.
+    /// Makes a duration from the fields of its message.
     pub(crate) fn duration(seconds: i64, nanos: i32) -> Self {
         Self::Duration(total_nanos(seconds, nanos))
     }
 }
 
+/// Returns a time in nanoseconds.
 fn total_nanos(seconds: i64, nanos: i32) -> i128 {
     i128::from(seconds) * NANOS_OF_SECOND + i128::from(nanos)
 }

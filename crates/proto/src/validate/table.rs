@@ -34,7 +34,7 @@ pub(crate) fn rules(message: &MessageDescriptor) -> Option<&'static MessageRules
     TABLE.get(message.full_name())
 }
 
-/// All messages that have rules, for the tests.
+/// Returns all messages that have rules, for the tests.
 #[cfg(test)]
 pub(super) fn all() -> &'static HashMap<String, MessageRules> {
     &TABLE

@@ -76,8 +76,10 @@ impl Balancer {
         }
     }
 
-    /// Takes over an update. The work follows what has changed: an endpoint that
-    /// comes, goes or is another one is put into its pools, whatever their size.
+    /// Takes over an update: `hosts` are the endpoints after it, and `changes`
+    /// what [`HostSets::update`] returned. The work follows what has changed: an
+    /// endpoint that comes, goes or is another one is put into its pools,
+    /// whatever their size.
     /// What depends on all endpoints is made anew: rings, maglev tables, subsets,
     /// and zone aware routing where the own cluster is known.
     pub fn apply(
@@ -137,6 +139,7 @@ impl Balancer {
         self.apply(hosts, &changes, local, now);
     }
 
+    /// Makes the subsets anew, if the policy has any.
     fn make_subsets(&mut self, hosts: &HostSets, now: Duration) {
         let config = self.policy.subsets.as_ref();
         self.subsets =
@@ -158,13 +161,14 @@ impl Balancer {
         self.by_address = by_address(hosts);
     }
 
-    /// The shares of the priorities.
+    /// Returns the shares of the priorities.
     #[must_use]
     pub fn load(&self) -> &PriorityLoad {
         &self.group.load
     }
 
-    /// Chooses the endpoint of a request.
+    /// Chooses the endpoint of a request, and draws numbers from `random` as it
+    /// needs them. Returns `None` if there is no endpoint to use.
     pub fn pick(
         &mut self,
         context: &PickContext<'_>,
@@ -186,6 +190,7 @@ impl Balancer {
     }
 }
 
+/// Returns all endpoints with their priorities, by address.
 fn by_address(hosts: &HostSets) -> HashMap<Box<str>, (usize, Arc<Host>)> {
     let sets = hosts.priorities.iter().enumerate();
     let all = sets.flat_map(|(priority, set)| set.hosts().map(move |host| (priority, host)));
@@ -212,6 +217,8 @@ impl Group {
         group
     }
 
+    /// Makes the tables anew of the priorities in `changed`, of new ones, and of
+    /// those that begin or cease to panic.
     fn refresh(
         &mut self,
         policy: &Policy,
@@ -251,6 +258,8 @@ impl Group {
         self.route_zones(policy, hosts, local);
     }
 
+    /// Works out zone aware routing of the first priority, the only one that has
+    /// it.
     fn route_zones(&mut self, policy: &Policy, hosts: &HostSets, local: Option<&LocalCluster>) {
         self.zone = match (&policy.localities, hosts.priorities.first()) {
             (LocalityMode::ZoneAware(zone), Some(first)) => {
@@ -260,8 +269,10 @@ impl Group {
         };
     }
 
-    /// Takes over changes of single endpoints. Returns `false` if that cannot be,
-    /// and tables have to be made anew.
+    /// Takes over changes of single endpoints. Returns `false` if tables have to
+    /// be made anew, in which case some of the changes may have been taken over:
+    /// there are no members yet, an endpoint moved to another locality, or a
+    /// table depends on all endpoints.
     fn apply(
         &mut self,
         policy: &Policy,
@@ -306,6 +317,8 @@ impl Group {
         true
     }
 
+    /// Chooses an endpoint: first the priority and the health, then the pool or
+    /// the table. Returns `None` if there is none to use.
     pub(super) fn pick(
         &mut self,
         policy: &Policy,
@@ -318,6 +331,7 @@ impl Group {
             Priority::Pools(_) => random(),
         };
         let (index, health) = self.load.choose(number)?;
+        // The load has an entry for each priority that it chooses.
         let panics = self.load.panics[index];
         match self.priorities.get_mut(index)? {
             Priority::Hashed(hashed) => hashed.pick(number, context.attempt),
@@ -330,7 +344,8 @@ impl Group {
     }
 }
 
-/// Chooses the pool of a request in a priority.
+/// Chooses the pool of a request in a priority. Returns `None` if the policy fails
+/// requests in panic.
 fn pool_of<'p>(
     pools: &'p mut Pools,
     policy: &Policy,

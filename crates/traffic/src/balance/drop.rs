@@ -20,6 +20,7 @@ pub enum Dropped<'d> {
 }
 
 impl DropOverloads {
+    /// Reads the categories of an assignment.
     pub(super) fn read(message: &ClusterLoadAssignment) -> Result<Self, Findings> {
         let mut findings = Findings::default();
         let overloads = message.policy.as_ref();
@@ -38,7 +39,8 @@ impl DropOverloads {
         findings.finish(Self(categories.into_vec()))
     }
 
-    /// Decides on a request. Each category draws a number of its own.
+    /// Decides whether a request is dropped, by the first category that drops it;
+    /// `None` if it goes on. Each category draws a number of its own.
     pub fn decide(&self, random: &mut dyn FnMut() -> u64) -> Option<Dropped<'_>> {
         self.0.iter().find_map(|(category, fraction)| {
             if fraction.numerator >= fraction.denominator {

@@ -68,7 +68,8 @@ impl Edf {
         edf
     }
 
-    /// Takes the entry that is due, and puts it in again by its weight.
+    /// Takes the entry that is due, and puts it in again by its weight. Returns
+    /// `None` if the queue is empty.
     pub(super) fn pick(&mut self, weight: impl Fn(usize) -> f64) -> Option<usize> {
         self.pick_living(|entry| Some(weight(entry)))
     }
@@ -98,6 +99,7 @@ impl Edf {
         self.push(entry, self.now + 1.0 / weight);
     }
 
+    /// Puts an entry in, to be due at `deadline`.
     fn push(&mut self, entry: usize, deadline: f64) {
         let due = Due {
             deadline: deadline.to_bits(),
@@ -107,7 +109,7 @@ impl Edf {
         self.play(entry, due);
     }
 
-    /// Makes room for a number of entries.
+    /// Makes room for `entries` entries in all. Those that are in the queue stay.
     #[expect(clippy::cast_possible_truncation, reason = "entries are endpoints")]
     fn grow(&mut self, entries: usize) {
         if entries <= self.dues.len() {
@@ -135,7 +137,7 @@ impl Edf {
             let other = self.winners[node ^ 1];
             let others = self.dues[other as usize];
             // All bits are set if the other one is earlier.
-            let taken = others.earlier(due);
+            let taken = others.mask_if_earlier(due);
             #[expect(clippy::cast_possible_truncation, reason = "half of the bits")]
             let taken_entry = taken as u32;
             winner ^= (winner ^ other) & taken_entry;
@@ -148,15 +150,17 @@ impl Edf {
 }
 
 impl Due {
-    /// By the deadline, and then by the order. Deadlines have no sign.
+    /// Returns a number that orders by the deadline, and then by the order.
+    /// Deadlines have no sign.
     fn key(self) -> i128 {
         (i128::from(self.deadline) << 64) | i128::from(self.order)
     }
 
-    /// Says whether it comes before another one, by all bits of a number. A
-    /// comparison would become a branch, which is missed every second time.
+    /// Returns a number with all bits set if this one comes before the other, and
+    /// else zero. A comparison would become a branch, which is missed every
+    /// second time.
     #[expect(clippy::cast_sign_loss, reason = "all bits are the sign")]
-    fn earlier(self, other: Self) -> u64 {
+    fn mask_if_earlier(self, other: Self) -> u64 {
         ((self.key() - other.key()) >> 127) as u64
     }
 }

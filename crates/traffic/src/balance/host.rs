@@ -64,14 +64,9 @@ pub enum Health {
 }
 
 impl Host {
-    /// Reads an endpoint. Returns `None` for one without an IP address and
-    /// port.
-    pub(super) fn read(
-        message: &LbEndpoint,
-        locality: &Locality,
-        now: Duration,
-        previous: Option<&Self>,
-    ) -> Option<Self> {
+    /// Reads an endpoint, which counts as seen first at `now`. Returns `None` for
+    /// one without a socket address with a number as its port.
+    pub(super) fn read(message: &LbEndpoint, locality: &Locality, now: Duration) -> Option<Self> {
         let HostIdentifier::Endpoint(endpoint) = message.host_identifier.as_ref()? else {
             return None;
         };
@@ -85,11 +80,10 @@ impl Host {
             true => format!("[{}]:{port}", socket.address),
             false => format!("{}:{port}", socket.address),
         };
-        let new_counters = || HostCounters {
+        let counters = HostCounters {
             added: now,
             ..HostCounters::default()
         };
-        let counters = previous.map(|host| Arc::clone(&host.counters));
         Some(Self {
             address: address.into(),
             hostname: endpoint.hostname.as_str().into(),
@@ -103,29 +97,38 @@ impl Host {
                 _ => Health::Unhealthy,
             },
             is_draining: message.health_status() == HealthStatus::Draining,
-            counters: counters.unwrap_or_else(|| Arc::new(new_counters())),
+            counters: Arc::new(counters),
         })
     }
 
-    /// The address, with the port.
+    /// Returns the endpoint with the counters of an earlier description of it.
+    pub(super) fn with_counters_of(self, earlier: &Self) -> Self {
+        Self {
+            counters: Arc::clone(&earlier.counters),
+            ..self
+        }
+    }
+
+    /// Returns the address, with the port.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// The host name; often empty.
+    /// Returns the host name; often empty.
     #[must_use]
     pub fn hostname(&self) -> &str {
         &self.hostname
     }
 
-    /// The locality.
+    /// Returns the locality.
     #[must_use]
     pub fn locality(&self) -> &Locality {
         &self.locality
     }
 
-    /// The health, by the control plane, by checks and by outlier detection.
+    /// Returns the health, by the control plane, by checks and by outlier
+    /// detection.
     #[must_use]
     pub fn health(&self) -> Health {
         let counters = &self.counters;
@@ -137,18 +140,20 @@ impl Host {
         }
     }
 
-    /// Counters that a change of the endpoint does not reset.
+    /// Returns the counters, which a change of the endpoint does not reset.
     #[must_use]
     pub fn counters(&self) -> &HostCounters {
         &self.counters
     }
 
-    /// Whether it counts where health is a share of all endpoints.
-    pub(super) fn counts(&self) -> bool {
+    /// Returns whether the endpoint counts where health is a share of all: one
+    /// that drains does not.
+    pub(super) fn counts_for_health(&self) -> bool {
         !self.is_draining
     }
 
-    /// The text that ring hash and maglev hash.
+    /// Returns the text that ring hash and maglev hash: that of the metadata, or
+    /// the host name if the policy says so and there is one, or the address.
     pub(super) fn hash_key(&self, uses_hostname: bool) -> &str {
         match &self.hash_key {
             Some(key) => key,
@@ -187,17 +192,17 @@ impl HostCounters {
         self.active.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Says whether active health checks fail.
+    /// Records whether active health checks fail.
     pub fn set_fails_check(&self, fails: bool) {
         self.fails_check.store(fails, Ordering::Relaxed);
     }
 
-    /// Says whether outlier detection has ejected the endpoint.
+    /// Records whether outlier detection has ejected the endpoint.
     pub fn set_ejected(&self, is_ejected: bool) {
         self.is_ejected.store(is_ejected, Ordering::Relaxed);
     }
 
-    /// When the endpoint was first seen.
+    /// Returns when the endpoint was first seen.
     pub(super) fn added(&self) -> Duration {
         self.added
     }

@@ -1,11 +1,13 @@
 //! The endpoints of a cluster by priority and locality, and their updates (63,
 //! 64).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use trunkline_proto::envoy::envoy::config::endpoint::v3::ClusterLoadAssignment;
+use trunkline_proto::envoy::envoy::config::endpoint::v3::{
+    ClusterLoadAssignment, cluster_load_assignment::Policy as AssignmentPolicy,
+};
 
 use super::drop::DropOverloads;
 use super::host::{Host, Locality};
@@ -84,16 +86,32 @@ impl HostSets {
     }
 
     /// Takes over an assignment. Endpoints that stay keep their counters, and
-    /// those that are the same stay as they are.
+    /// those that are the same stay as they are. An assignment with findings
+    /// changes nothing.
     pub fn update(
         &mut self,
         message: &ClusterLoadAssignment,
         now: Duration,
     ) -> Result<Changes, Findings> {
         let drops = DropOverloads::read(message)?;
-        let old_hosts = self.by_address();
-        let mut seen_addresses: HashMap<&str, ()> = HashMap::new();
         let mut changes = Changes::default();
+        let sets = self.read_sets(message, now, &mut changes);
+        self.replace(sets, &mut changes);
+        self.apply_policy(message.policy.as_ref(), &mut changes);
+        self.drops = drops;
+        Ok(changes)
+    }
+
+    /// Reads the endpoints of an assignment by priority, and shares those that are
+    /// the same as before. Adds to `changes` which addresses come and go.
+    fn read_sets(
+        &self,
+        message: &ClusterLoadAssignment,
+        now: Duration,
+        changes: &mut Changes,
+    ) -> Vec<HostSet> {
+        let old_hosts = self.by_address();
+        let mut kept_addresses: HashSet<&str> = HashSet::new();
         let mut sets: Vec<HostSet> = Vec::new();
         for group in &message.endpoints {
             let priority = group.priority as usize;
@@ -103,23 +121,19 @@ impl HostSets {
             let locality = Locality::read(group.locality.as_ref());
             let mut hosts = Vec::with_capacity(group.lb_endpoints.len());
             for endpoint in &group.lb_endpoints {
-                let Some(mut host) = Host::read(endpoint, &locality, now, None) else {
+                let Some(host) = Host::read(endpoint, &locality, now) else {
                     continue;
                 };
-                let previous = old_hosts.get(host.address());
-                match previous {
-                    Some((address, old)) => {
-                        seen_addresses.insert(address, ());
-                        if host.is_same(old) {
-                            hosts.push(Arc::clone(old));
-                            continue;
-                        }
-                        let new_host = Host::read(endpoint, &locality, now, Some(old));
-                        host = new_host.unwrap_or(host);
-                    }
-                    None => changes.added.push(host.address().to_owned()),
-                }
-                hosts.push(Arc::new(host));
+                let Some(old) = old_hosts.get(host.address()) else {
+                    changes.added.push(host.address().to_owned());
+                    hosts.push(Arc::new(host));
+                    continue;
+                };
+                kept_addresses.insert(old.address());
+                hosts.push(match host.is_same(old) {
+                    true => Arc::clone(old),
+                    false => Arc::new(host.with_counters_of(old)),
+                });
             }
             sets[priority].add(LocalityHosts {
                 locality,
@@ -127,66 +141,57 @@ impl HostSets {
                 hosts,
             });
         }
-        let removed_addresses = old_hosts
-            .keys()
-            .filter(|address| !seen_addresses.contains_key(**address));
-        changes.removed = removed_addresses.map(ToString::to_string).collect();
+
+        let old_addresses = old_hosts.into_keys();
+        let removed_addresses = old_addresses.filter(|address| !kept_addresses.contains(address));
+        changes.removed = removed_addresses.map(ToOwned::to_owned).collect();
         changes.removed.sort_unstable();
-        drop(old_hosts);
-        self.replace(sets, &mut changes);
-        let factor = message
-            .policy
-            .as_ref()
-            .and_then(|p| p.overprovisioning_factor);
+        sets
+    }
+
+    /// Takes over the settings of an assignment. If they are others, all
+    /// priorities are reshaped.
+    fn apply_policy(&mut self, policy: Option<&AssignmentPolicy>, changes: &mut Changes) {
+        let factor = policy.and_then(|policy| policy.overprovisioning_factor);
         let factor = factor.map_or(OVERPROVISIONING, |factor| u64::from(factor.value));
-        let weighs = message.policy.as_ref();
-        let weighs = weighs.is_some_and(|policy| policy.weighted_priority_health);
+        let weighs = policy.is_some_and(|policy| policy.weighted_priority_health);
         if (factor, weighs) != (self.overprovisioning, self.weighs_health) {
             changes.priorities = (0..self.priorities.len()).collect();
             changes.reshaped.clone_from(&changes.priorities);
         }
         self.overprovisioning = factor;
         self.weighs_health = weighs;
-        self.drops = drops;
-        Ok(changes)
     }
 
-    /// The parts of requests that the assignment says to drop.
+    /// Returns the parts of requests that the assignment says to drop.
     #[must_use]
     pub fn drops(&self) -> &DropOverloads {
         &self.drops
     }
 
-    /// All endpoints, by priority and locality.
+    /// Returns all endpoints, by priority and locality.
     pub fn hosts(&self) -> impl Iterator<Item = &Arc<Host>> {
         self.priorities.iter().flat_map(|set| set.hosts())
     }
 
-    fn by_address(&self) -> HashMap<&str, (&str, Arc<Host>)> {
-        let hosts = self.hosts();
-        hosts
-            .map(|host| (host.address(), (host.address(), Arc::clone(host))))
-            .collect()
+    fn by_address(&self) -> HashMap<&str, &Arc<Host>> {
+        self.hosts().map(|host| (host.address(), host)).collect()
     }
 
+    /// Replaces the sets of the priorities that differ, and adds to `changes`
+    /// which these are, and how. Sets that are the same stay the same value.
     fn replace(&mut self, sets: Vec<HostSet>, changes: &mut Changes) {
         let longest = sets.len().max(self.priorities.len());
         for priority in 0..longest {
-            let is_same = match (self.priorities.get(priority), sets.get(priority)) {
-                (Some(old), Some(new)) => old.is_same(new),
-                _ => false,
-            };
-            if is_same {
-                continue;
-            }
-            changes.priorities.push(priority);
             match (self.priorities.get(priority), sets.get(priority)) {
+                (Some(old), Some(new)) if old.is_same(new) => continue,
                 (Some(old), Some(new)) if old.has_shape_of(new) => {
                     let hosts = old.changed_hosts(new, priority);
                     changes.hosts.extend(hosts);
                 }
                 _ => changes.reshaped.push(priority),
             }
+            changes.priorities.push(priority);
         }
         self.priorities.truncate(sets.len());
         for (priority, set) in sets.into_iter().enumerate() {
@@ -252,7 +257,8 @@ impl HostSet {
             && pairs.all(|(a, b)| a.locality == b.locality && a.weight == b.weight)
     }
 
-    /// Returns the endpoints that are others in a newer set.
+    /// Returns the endpoints that are others in a newer set of the same shape,
+    /// those that came or went included.
     fn changed_hosts(&self, newer: &Self, priority: usize) -> Vec<HostChange> {
         let change = |host: &Arc<Host>, now: Option<&Arc<Host>>| HostChange {
             priority,
@@ -274,6 +280,8 @@ impl HostSet {
         changes
     }
 
+    /// Returns whether two sets have the same localities with the very same
+    /// endpoints, in the same order.
     fn is_same(&self, other: &Self) -> bool {
         let pairs = || self.localities.iter().zip(&other.localities);
         self.localities.len() == other.localities.len()

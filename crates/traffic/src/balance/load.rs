@@ -28,12 +28,15 @@ pub(super) struct Counted {
 }
 
 impl PriorityLoad {
-    /// Works out the shares.
+    /// Works out the shares of the priorities. The threshold is the percentage of
+    /// usable endpoints below which a priority panics; 0 turns panic off.
     pub(super) fn new(sets: &HostSets, panic_threshold: f64) -> Self {
         let counted = Counted::all(sets);
         Self::of_counts(&counted, sets.overprovisioning, panic_threshold)
     }
 
+    /// Works out the shares of counted endpoints. `factor` is the overprovisioning
+    /// factor in per cent.
     pub(super) fn of_counts(counted: &[Counted], factor: u64, panic_threshold: f64) -> Self {
         let availability = |part: u64, total: u64| match total {
             0 => 0,
@@ -73,7 +76,8 @@ impl PriorityLoad {
         load
     }
 
-    /// Healthy endpoints of all priorities come before degraded ones of any.
+    /// Spreads 100 per cent by what is available, which is `total` in all: healthy
+    /// endpoints of all priorities come before degraded ones of any.
     fn spread(&mut self, healthy: &[u64], degraded: &[u64], total: u64) {
         let mut left = 100;
         for (share, available) in self.healthy.iter_mut().zip(healthy) {
@@ -110,7 +114,8 @@ impl PriorityLoad {
         }
     }
 
-    /// Chooses a priority by a number, and the health of its endpoints.
+    /// Chooses a priority by any number, and the health of its endpoints. Returns
+    /// `None` if no priority has a share.
     pub(super) fn choose(&self, number: u64) -> Option<(usize, Health)> {
         let number = number % 100 + 1;
         let mut sum = 0;
@@ -156,6 +161,7 @@ impl Counted {
         }
     }
 
+    /// Returns the sums in the order of [`Counts`].
     fn sums(&mut self) -> [&mut u64; 7] {
         let [total, healthy, degraded] = &mut self.shares;
         [
@@ -169,6 +175,8 @@ impl Counted {
         ]
     }
 
+    /// Returns whether fewer of the endpoints are usable than the threshold, in per
+    /// cent, wants.
     #[expect(clippy::cast_precision_loss, reason = "counts of endpoints")]
     fn is_below(&self, threshold: f64) -> bool {
         let percent = |part: u64| match self.total {
@@ -184,8 +192,9 @@ impl Counted {
 pub(super) struct Counts([u64; 7]);
 
 impl Counts {
+    /// Counts one endpoint; `weighs` says whether its weight is its share.
     pub(super) fn of(host: &Host, weighs: bool) -> Self {
-        if !host.counts() {
+        if !host.counts_for_health() {
             return Self([1, 0, 0, 0, 0, 0, 0]);
         }
         let share = if weighs { u64::from(host.weight) } else { 1 };
@@ -205,8 +214,8 @@ impl Counts {
         ])
     }
 
-    /// Whether the endpoint counts where health is a share.
-    pub(super) fn counts(&self) -> bool {
+    /// Returns whether the endpoint counts where health is a share of all.
+    pub(super) fn counts_for_health(&self) -> bool {
         self.0[1] > 0
     }
 }

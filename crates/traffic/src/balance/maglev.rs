@@ -45,14 +45,14 @@ impl Maglev {
         }
     }
 
-    /// The indices of endpoints, by slot.
+    /// Returns the indices of endpoints, by slot.
     #[must_use]
     pub fn table(&self) -> &[u32] {
         &self.table
     }
 
-    /// Returns the index of the endpoint of a hash. A retry changes the hash, in
-    /// another way for each attempt before.
+    /// Returns the index of the endpoint of a hash. `attempt` is the number of
+    /// attempts before, each of which leads to another slot.
     #[must_use]
     pub fn pick(&self, hash: u64, attempt: u32) -> Option<usize> {
         if self.table.is_empty() {
@@ -70,7 +70,8 @@ impl Maglev {
     }
 }
 
-/// Endpoints take free slots in turn, those of less weight not in every round.
+/// Makes a table of `size` slots. Endpoints take free slots in turn, those of less
+/// weight than `largest` not in every round.
 fn fill(fillers: &mut [Filler<'_>], largest: f64, size: u64) -> Vec<u32> {
     #[expect(clippy::cast_possible_truncation, reason = "at most 5 000 011")]
     let mut table = vec![EMPTY; size as usize];

@@ -23,7 +23,8 @@ struct Member {
     counts: Counts,
 }
 
-/// What a change of an endpoint was, where it counts.
+/// A change of an endpoint: its locality, and whether it counted for health
+/// before the change and does after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shift {
     pub(super) locality: usize,
@@ -51,8 +52,9 @@ impl Members {
         }
     }
 
-    /// Takes over a change. `None` if the endpoint is or was in a locality that
-    /// is not there, or moved from one to another: then all is made anew.
+    /// Takes over a change of one endpoint, and corrects the sums. Returns `None`
+    /// if the endpoint is in a locality that is not there, or moved from one to
+    /// another: then its member is lost, and the caller makes all anew.
     pub(super) fn shift(
         &mut self,
         hosts: &HostSets,
@@ -84,8 +86,8 @@ impl Members {
         }
         Some(Shift {
             locality,
-            counted: old.is_some_and(|member| member.counts.counts()),
-            counts: counts.is_some_and(|counts| counts.counts()),
+            counted: old.is_some_and(|member| member.counts.counts_for_health()),
+            counts: counts.is_some_and(|counts| counts.counts_for_health()),
         })
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn struct_fields(message: &Struct) -> LbMetadata {
         .collect()
 }
 
-/// Returns a text in metadata, if it is one.
+/// Returns the value of a key under `envoy.lb`, if it is a text.
 pub(super) fn text_of<'m>(metadata: Option<&'m Metadata>, key: &str) -> Option<&'m str> {
     let fields = metadata?.filter_metadata.get(NAMESPACE)?;
     match fields.fields.get(key)?.kind.as_ref()? {
@@ -35,6 +35,8 @@ pub(super) fn text_of<'m>(metadata: Option<&'m Metadata>, key: &str) -> Option<&
     }
 }
 
+/// Writes a value as a text that is the same for equal values: the fields of a
+/// struct are in the order of their keys.
 fn canonical(value: &Value) -> String {
     match &value.kind {
         None | Some(Kind::NullValue(_)) => "null".to_owned(),

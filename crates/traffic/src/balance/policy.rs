@@ -85,7 +85,7 @@ impl SlowStart {
         }
     }
 
-    /// Returns the part of its weight that an endpoint of an age has.
+    /// Returns the part of its weight that an endpoint of an age has, from 0 to 1.
     pub(super) fn factor(&self, age: Duration) -> f64 {
         if age >= self.window {
             return 1.0;
@@ -135,12 +135,14 @@ impl Policy {
         findings.finish(policy)
     }
 
-    /// Whether endpoints are chosen by a hash.
+    /// Returns whether endpoints are chosen by a hash.
     #[must_use]
     pub fn uses_hash(&self) -> bool {
         matches!(self.kind, Kind::RingHash(_) | Kind::Maglev(_))
     }
 
+    /// Reads `lb_policy` and the settings that belong to it. Settings of another
+    /// policy are ignored.
     fn read_kind(&mut self, message: &Cluster, place: &Place<'_>, findings: &mut Findings) {
         let config = message.lb_config.as_ref();
         self.kind = match (message.lb_policy(), config) {
@@ -194,7 +196,7 @@ impl Policy {
     }
 }
 
-/// Returns ring hash, if the ring can be made.
+/// Returns ring hash. A ring that cannot be made is a finding.
 pub(super) fn ring_kind(ring: RingConfig, place: &Place<'_>, findings: &mut Findings) -> Kind {
     if ring.min > ring.max {
         let problem = format!("the minimum {} is above the maximum {}", ring.min, ring.max);
@@ -203,7 +205,8 @@ pub(super) fn ring_kind(ring: RingConfig, place: &Place<'_>, findings: &mut Find
     Kind::RingHash(ring)
 }
 
-/// Returns maglev, if the size of the table is one.
+/// Returns maglev. A size of the table that is no prime up to 5000011 is a
+/// finding.
 pub(super) fn maglev_kind(size: u64, place: &Place<'_>, findings: &mut Findings) -> Kind {
     let is_prime = size > 2 && (2..=size.isqrt()).all(|divisor| !size.is_multiple_of(divisor));
     if is_prime && size <= 5_000_011 {
@@ -214,6 +217,8 @@ pub(super) fn maglev_kind(size: u64, place: &Place<'_>, findings: &mut Findings)
     Kind::Maglev(TABLE_SIZE)
 }
 
+/// Returns how localities are told apart; by zone aware routing if nothing is
+/// said.
 fn localities(common: &CommonLbConfig) -> LocalityMode {
     match &common.locality_config_specifier {
         Some(LocalityConfigSpecifier::LocalityWeightedLbConfig(_)) => LocalityMode::Weighted,
@@ -228,6 +233,7 @@ fn localities(common: &CommonLbConfig) -> LocalityMode {
     }
 }
 
+/// Reads the settings of the slow start; `None` without a window.
 fn slow_start(message: &SlowStartConfig) -> Option<SlowStart> {
     let window = duration(message.slow_start_window.as_ref()?);
     let aggression = message.aggression.as_ref().map_or(1.0, |a| a.default_value);
@@ -237,6 +243,7 @@ fn slow_start(message: &SlowStartConfig) -> Option<SlowStart> {
     Some(SlowStart::new(window, aggression, least))
 }
 
+/// Converts a duration. A negative part counts as zero.
 pub(crate) fn duration(message: &DurationMessage) -> Duration {
     let seconds = u64::try_from(message.seconds).unwrap_or(0);
     let nanos = u32::try_from(message.nanos).unwrap_or(0);

@@ -82,12 +82,12 @@ impl Pool {
         self.count == 0
     }
 
-    /// The number of endpoints.
+    /// Returns the number of endpoints.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// The places that are held, empty ones included.
+    /// Returns the number of places that are held, empty ones included.
     #[cfg(test)]
     pub(super) fn places_held(&self) -> usize {
         self.hosts.len()
@@ -120,6 +120,8 @@ impl Pool {
         }
     }
 
+    /// Returns the places of endpoints by address, and works them out the first
+    /// time.
     fn places(&mut self) -> &mut HashMap<Box<str>, usize> {
         let hosts = self.hosts.iter().enumerate();
         self.places.get_or_insert_with(|| {
@@ -131,6 +133,7 @@ impl Pool {
         })
     }
 
+    /// Puts in an endpoint whose address is not there, in a place at the end.
     fn insert(&mut self, host: &Arc<Host>, now: Duration) {
         let place = self.hosts.len();
         self.hosts.push(Some(Arc::clone(host)));
@@ -165,8 +168,9 @@ impl Pool {
         }
     }
 
-    /// Returns whether the kind of choice is the one for an endpoint that was put
-    /// in.
+    /// Returns whether the kind of choice can stay after an endpoint was put in: a
+    /// choice without weights suits endpoints of equal weight that are past their
+    /// slow start.
     fn suits(&self, host: &Host, now: Duration) -> bool {
         let other = self
             .hosts
@@ -184,7 +188,7 @@ impl Pool {
         }
     }
 
-    /// Chooses an endpoint.
+    /// Chooses an endpoint. Returns `None` if the pool is empty.
     pub(super) fn pick(
         &mut self,
         now: Duration,
@@ -197,7 +201,7 @@ impl Pool {
         let slow_start = self.slow_start;
         let index = match &mut self.choice {
             Choice::Turn(next) => {
-                let index = at(*next, hosts.len());
+                let index = index_by(*next, hosts.len());
                 *next = next.wrapping_add(1);
                 index
             }
@@ -209,7 +213,7 @@ impl Pool {
                 let host = hosts[place].as_deref();
                 host.map(|host| loaded_weight(host, *bias, slow_start, now))
             })?,
-            Choice::Random => at(random(), hosts.len()),
+            Choice::Random => index_by(random(), hosts.len()),
             Choice::Fewest(choices) => fewest(hosts, *choices, random),
             Choice::FewestOfAll => fewest_of_all(hosts, random),
         };
@@ -217,21 +221,25 @@ impl Pool {
     }
 }
 
-/// Returns the place of a number in a list. A list has fewer than 2^32 entries.
+/// Returns the index that a random number chooses in a list, which is not empty.
 #[expect(clippy::cast_possible_truncation, reason = "less than the length")]
-fn at(number: u64, length: usize) -> usize {
+fn index_by(number: u64, length: usize) -> usize {
     (number % length as u64) as usize
 }
 
+/// Returns the time since the endpoint was first seen.
 fn age(host: &Host, now: Duration) -> Duration {
     now.saturating_sub(host.counters().added())
 }
 
+/// Returns the weight of an endpoint, less while it starts slowly.
 fn weight(host: &Host, slow_start: Option<SlowStart>, now: Duration) -> f64 {
     let factor = slow_start.map_or(1.0, |slow| slow.factor(age(host, now)));
     f64::from(host.weight) * factor
 }
 
+/// Returns the weight of an endpoint divided by its requests under way and one
+/// more, to the power of `bias`.
 fn loaded_weight(host: &Host, bias: f64, slow_start: Option<SlowStart>, now: Duration) -> f64 {
     let active = f64::from(host.counters().active()) + 1.0;
     let load = match bias {
@@ -241,17 +249,19 @@ fn loaded_weight(host: &Host, bias: f64, slow_start: Option<SlowStart>, now: Dur
     weight(host, slow_start, now) / load
 }
 
-/// The requests under way; an empty place is never chosen.
+/// Returns the number of requests under way. An empty place has the most, so that
+/// it is never chosen.
 fn active(host: &Option<Arc<Host>>) -> u32 {
     host.as_ref()
         .map_or(u32::MAX, |host| host.counters().active())
 }
 
-/// Draws a few, and keeps the first with the fewest requests.
+/// Draws `choices` places, and returns the first with the fewest requests under
+/// way. A place may be drawn twice, as in Envoy.
 fn fewest(hosts: &[Option<Arc<Host>>], choices: u32, random: &mut dyn FnMut() -> u64) -> usize {
-    let mut best = at(random(), hosts.len());
+    let mut best = index_by(random(), hosts.len());
     for _ in 1..choices {
-        let other = at(random(), hosts.len());
+        let other = index_by(random(), hosts.len());
         if active(&hosts[other]) < active(&hosts[best]) {
             best = other;
         }
@@ -259,7 +269,8 @@ fn fewest(hosts: &[Option<Arc<Host>>], choices: u32, random: &mut dyn FnMut() ->
     best
 }
 
-/// Looks at all, and draws among those with the fewest requests.
+/// Looks at all places, and returns one that it draws from those with the fewest
+/// requests under way.
 fn fewest_of_all(hosts: &[Option<Arc<Host>>], random: &mut dyn FnMut() -> u64) -> usize {
     let (mut best, mut least, mut ties) = (0, u32::MAX, 0);
     for (index, host) in hosts.iter().enumerate() {

@@ -92,7 +92,9 @@ impl Priority {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moved<'c> {
     pub(super) address: &'c str,
+    /// The endpoint after the change; `None` if it is gone.
     pub(super) now: Option<&'c Arc<Host>>,
+    /// The index of its locality.
     pub(super) locality: usize,
     /// Whether it counted before, and does now, where health is a share.
     pub(super) counted: bool,
@@ -113,7 +115,11 @@ impl Pools {
         let pool = |hosts: Vec<Arc<Host>>| Pool::new(hosts, policy, setting.seed, setting.now);
         let counts = set.localities.iter().map(|locality| LocalityCount {
             weight: locality.weight,
-            total: locality.hosts.iter().filter(|host| host.counts()).count(),
+            total: locality
+                .hosts
+                .iter()
+                .filter(|host| host.counts_for_health())
+                .count(),
         });
         let counts: Vec<LocalityCount> = counts.collect();
         let of = |health| {
@@ -130,8 +136,8 @@ impl Pools {
         }
     }
 
-    /// Takes over a change of one endpoint, which counted before or does by
-    /// now.
+    /// Takes over a change of one endpoint. Each pool gets the endpoint, or loses
+    /// what it had at the address, as the endpoint's health says.
     fn change(&mut self, change: &Moved<'_>, policy: &Policy, setting: &Setting) {
         let (seed, now) = (setting.seed, setting.now);
         let new = change.now;
@@ -160,7 +166,8 @@ impl Pools {
         &mut self.all
     }
 
-    /// Returns the pool of a health.
+    /// Returns the pool of a health. There is none of unhealthy endpoints: a
+    /// priority is never chosen for them.
     pub(super) fn of_health(&mut self, health: Health) -> &mut Pool {
         match health {
             Health::Degraded => &mut self.degraded,
@@ -230,7 +237,9 @@ impl Localities {
         }
     }
 
-    /// Weighs a locality anew after a change of its endpoints.
+    /// Weighs a locality anew after a change of its endpoints. The queue is made
+    /// anew only if the locality gained or lost its weight; else the new weight
+    /// counts from its next turn on.
     fn weigh(&mut self, index: usize, count: LocalityCount, policy: &Policy, setting: &Setting) {
         let old_weight = self.weights[index];
         let weight = count.effective(self.pools[index].count(), setting);
@@ -242,7 +251,8 @@ impl Localities {
 }
 
 impl LocalityCount {
-    /// Returns the weight of a locality, less where endpoints are missing.
+    /// Returns the weight of a locality of which `usable` endpoints can be used:
+    /// less than its own if that is too few, overprovisioning considered.
     #[expect(clippy::cast_precision_loss, reason = "counts of endpoints")]
     fn effective(self, usable: usize, setting: &Setting) -> f64 {
         if self.total == 0 {
@@ -295,6 +305,7 @@ impl Hashed {
         Self { hosts, table }
     }
 
+    /// Returns the endpoint of a hash; `attempt` is the number of attempts before.
     pub(super) fn pick(&self, hash: u64, attempt: u32) -> Option<&Arc<Host>> {
         let index = match &self.table {
             Table::Ring(ring) => ring.pick(hash, attempt)?,

@@ -74,7 +74,7 @@ impl Ring {
         Self { entries }
     }
 
-    /// The hashes and the indices of endpoints, sorted.
+    /// Returns the hashes and the indices of endpoints, sorted.
     #[must_use]
     pub fn entries(&self) -> &[(u64, u32)] {
         &self.entries

@@ -1,6 +1,6 @@
 //! Subsets: endpoints by the metadata that a route asks for.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use trunkline_proto::acceptance::{Place, Problem};
@@ -32,6 +32,8 @@ enum Fallback {
 }
 
 impl SubsetConfig {
+    /// Compiles the settings of subsets. What is not supported is a finding; for a
+    /// fallback that is not known it returns `None`.
     pub(super) fn compile(
         message: &LbSubsetConfig,
         place: &Place<'_>,
@@ -95,6 +97,8 @@ enum FallbackGroup {
 }
 
 impl Subsets {
+    /// Makes a subset of endpoints for each combination of values that any of
+    /// them has under the keys of a selector.
     pub(super) fn new(
         config: &SubsetConfig,
         policy: &Policy,
@@ -103,16 +107,15 @@ impl Subsets {
         now: Duration,
     ) -> Self {
         let group = |subset: &LbMetadata| {
-            let hosts = hosts.filtered(|host| has(host, subset));
+            let hosts = hosts.filtered(|host| is_in_subset(host, subset));
             Group::new(policy, &hosts, None, seed, now)
         };
-        let subsets: BTreeMap<LbMetadata, ()> = config
+        let subsets: BTreeSet<LbMetadata> = config
             .selectors
             .iter()
             .flat_map(|keys| hosts.hosts().filter_map(|host| values(host, keys)))
-            .map(|subset| (subset, ()))
             .collect();
-        let groups = subsets.into_keys().map(|subset| {
+        let groups = subsets.into_iter().map(|subset| {
             let group = group(&subset);
             (subset, group)
         });
@@ -126,7 +129,9 @@ impl Subsets {
         }
     }
 
-    /// Returns the endpoints for a request; `all` are those of the cluster.
+    /// Returns the endpoints for a request that asks for this metadata: those of
+    /// its subset, or those that the fallback says, of which `all` are those of the
+    /// cluster. Returns `None` if the request has none to go to.
     pub(super) fn find<'g>(
         &'g mut self,
         metadata: Option<&LbMetadata>,
@@ -142,7 +147,8 @@ impl Subsets {
     }
 }
 
-fn has(host: &Host, subset: &LbMetadata) -> bool {
+/// Returns whether the metadata of an endpoint has all fields of a subset.
+fn is_in_subset(host: &Host, subset: &LbMetadata) -> bool {
     let mut fields = subset.iter();
     fields.all(|(key, value)| host.metadata.get(key) == Some(value))
 }

@@ -27,7 +27,7 @@ use crate::findings::Findings;
 
 const PACKAGE: &str = "envoy.extensions.load_balancing_policies.";
 
-/// Takes over the first policy of a list that is known.
+/// Takes over the first policy of a list that is known; none is a finding.
 pub(super) fn apply(
     list: &LoadBalancingPolicy,
     policy: &mut Policy,
@@ -55,7 +55,11 @@ pub(super) fn apply(
     findings.add(place, Problem::NoPolicy);
 }
 
-/// Reads one policy. Returns `false` for one that is not known.
+/// Takes over one policy, by its name in [`PACKAGE`]. Returns `false` for one that
+/// is not known.
+///
+/// # Errors
+/// The body is not a message of the policy.
 fn read(
     name: &str,
     body: &[u8],
@@ -68,53 +72,32 @@ fn read(
             let config = RoundRobin::decode(body)?;
             policy.kind = Kind::RoundRobin;
             policy.slow_start = config.slow_start_config.as_ref().and_then(slow_start);
-            localities(config.locality_lb_config.as_ref(), policy);
+            apply_localities(config.locality_lb_config.as_ref(), policy);
         }
         "least_request.v3.LeastRequest" => {
             let config = LeastRequest::decode(body)?;
-            policy.kind = Kind::LeastRequest {
-                choices: config.choice_count.map_or(2, |count| count.value),
-                bias: config
-                    .active_request_bias
-                    .as_ref()
-                    .map_or(1.0, |b| b.default_value),
-                scans_all: config.selection_method() == SelectionMethod::FullScan,
-            };
+            policy.kind = least_request_kind(&config);
             policy.slow_start = config.slow_start_config.as_ref().and_then(slow_start);
-            localities(config.locality_lb_config.as_ref(), policy);
+            apply_localities(config.locality_lb_config.as_ref(), policy);
         }
         "random.v3.Random" => {
             let config = Random::decode(body)?;
             policy.kind = Kind::Random;
-            localities(config.locality_lb_config.as_ref(), policy);
+            apply_localities(config.locality_lb_config.as_ref(), policy);
         }
         "ring_hash.v3.RingHash" => {
             let config = RingHash::decode(body)?;
-            let mut ring = RingConfig::default();
-            ring.min = config.minimum_ring_size.map_or(ring.min, |size| size.value);
-            ring.max = config.maximum_ring_size.map_or(ring.max, |size| size.value);
-            if config.hash_function() == HashFunction::MurmurHash2 {
-                ring.function = RingFunction::Murmur2;
-            }
-            policy.kind = ring_kind(ring, place, findings);
-            consistent(
-                config.consistent_hashing_lb_config.as_ref(),
-                policy,
-                place,
-                findings,
-            );
+            policy.kind = ring_kind(ring_config(&config), place, findings);
+            let hashing = config.consistent_hashing_lb_config.as_ref();
+            apply_hashing(hashing, policy, place, findings);
             weigh(config.locality_weighted_lb_config.is_some(), policy);
         }
         "maglev.v3.Maglev" => {
             let config = Maglev::decode(body)?;
             let size = config.table_size.map_or(TABLE_SIZE, |size| size.value);
             policy.kind = maglev_kind(size, place, findings);
-            consistent(
-                config.consistent_hashing_lb_config.as_ref(),
-                policy,
-                place,
-                findings,
-            );
+            let hashing = config.consistent_hashing_lb_config.as_ref();
+            apply_hashing(hashing, policy, place, findings);
             weigh(config.locality_weighted_lb_config.is_some(), policy);
         }
         "wrr_locality.v3.WrrLocality" => {
@@ -131,13 +114,39 @@ fn read(
     Ok(true)
 }
 
+/// Returns the choice among endpoints by least requests.
+fn least_request_kind(config: &LeastRequest) -> Kind {
+    let bias = config.active_request_bias.as_ref();
+    Kind::LeastRequest {
+        choices: config.choice_count.map_or(2, |count| count.value),
+        bias: bias.map_or(1.0, |bias| bias.default_value),
+        scans_all: config.selection_method() == SelectionMethod::FullScan,
+    }
+}
+
+/// Returns the size of a ring and how it is made.
+fn ring_config(config: &RingHash) -> RingConfig {
+    let default = RingConfig::default();
+    let (min, max) = (config.minimum_ring_size, config.maximum_ring_size);
+    RingConfig {
+        min: min.map_or(default.min, |size| size.value),
+        max: max.map_or(default.max, |size| size.value),
+        function: match config.hash_function() {
+            HashFunction::MurmurHash2 => RingFunction::Murmur2,
+            _ => default.function,
+        },
+    }
+}
+
+/// Has localities chosen by weight, if `is_weighted`.
 fn weigh(is_weighted: bool, policy: &mut Policy) {
     if is_weighted {
         policy.localities = LocalityMode::Weighted;
     }
 }
 
-fn consistent(
+/// Takes over how endpoints are hashed.
+fn apply_hashing(
     config: Option<&ConsistentHashingLbConfig>,
     policy: &mut Policy,
     place: &Place<'_>,
@@ -151,7 +160,8 @@ fn consistent(
     findings.unsupported(&place.field("hash_policy"), !config.hash_policy.is_empty());
 }
 
-fn localities(config: Option<&LocalityLbConfig>, policy: &mut Policy) {
+/// Takes over how localities are told apart, if it is said.
+fn apply_localities(config: Option<&LocalityLbConfig>, policy: &mut Policy) {
     let specifier = config.and_then(|config| config.locality_config_specifier.as_ref());
     match specifier {
         Some(LocalityConfigSpecifier::LocalityWeightedLbConfig(_)) => {
@@ -168,6 +178,7 @@ fn localities(config: Option<&LocalityLbConfig>, policy: &mut Policy) {
     }
 }
 
+/// Reads the settings of the slow start; `None` without a window.
 fn slow_start(message: &SlowStartConfig) -> Option<SlowStart> {
     let window = duration(message.slow_start_window.as_ref()?);
     let aggression = message.aggression.as_ref().map_or(1.0, |a| a.default_value);

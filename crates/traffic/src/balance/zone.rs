@@ -37,7 +37,9 @@ pub(super) enum ZoneRouting {
 }
 
 impl ZoneRouting {
-    /// Works out the routing of the first priority.
+    /// Works out the routing of the first priority, `set`. It is plain if the own
+    /// cluster is not known, empty or in panic, or if the endpoints are too few or
+    /// in one locality.
     pub(super) fn new(
         set: &HostSet,
         local: Option<&LocalCluster>,
@@ -47,18 +49,9 @@ impl ZoneRouting {
         let Some(local) = local else {
             return Self::Plain;
         };
-        let healthy = |set: &HostSet| -> Vec<(Locality, u64)> {
-            let localities = set.localities.iter();
-            let counts = localities.map(|locality| {
-                let hosts = locality.hosts.iter();
-                let healthy = hosts.filter(|host| host.health() == Health::Healthy);
-                (locality.locality.clone(), healthy.count() as u64)
-            });
-            counts.collect()
-        };
-        let upstream = healthy(set);
+        let upstream = count_healthy(set);
         let total: u64 = upstream.iter().map(|(_, count)| count).sum();
-        let own_counts = local.hosts.priorities.first().map(|set| healthy(set));
+        let own_counts = local.hosts.priorities.first().map(|set| count_healthy(set));
         let own_counts = own_counts.unwrap_or_default();
         let own_total: u64 = own_counts.iter().map(|(_, count)| count).sum();
         let panics = PriorityLoad::new(&local.hosts, panic_threshold).panics;
@@ -69,33 +62,28 @@ impl ZoneRouting {
         if !is_usable {
             return Self::Plain;
         }
-        let share = |counts: &[(Locality, u64)], locality: &Locality, total: u64| {
-            let mut counts = counts.iter();
-            let entry = counts.find(|(other, _)| other == locality);
-            entry.map_or(0, |(_, count)| count * WHOLE / total)
-        };
-        let local_share = upstream
+        let local_index = upstream
             .iter()
             .position(|(locality, _)| *locality == local.locality);
-        let own_share = share(&own_counts, &local.locality, own_total);
-        let upstream_share = share(&upstream, &local.locality, total);
-        if let Some(local_share) = local_share
+        let own_share = share_of(&own_counts, &local.locality, own_total);
+        let upstream_share = share_of(&upstream, &local.locality, total);
+        if let Some(local_index) = local_index
             && upstream_share > 0
             && upstream_share >= own_share
         {
-            return Self::Local(local_share);
+            return Self::Local(local_index);
         }
         let mut sum = 0;
         let sums = upstream.iter().enumerate().map(|(index, (locality, _))| {
-            if Some(index) != local_share {
-                let their_share = share(&upstream, locality, total);
-                sum += their_share.saturating_sub(share(&own_counts, locality, own_total));
+            if Some(index) != local_index {
+                let their_share = share_of(&upstream, locality, total);
+                sum += their_share.saturating_sub(share_of(&own_counts, locality, own_total));
             }
             sum
         });
         let sums = sums.collect();
         Self::Residual {
-            local: local_share,
+            local: local_index,
             local_share: match own_share {
                 0 => 0,
                 own_share => upstream_share * WHOLE / own_share,
@@ -104,7 +92,7 @@ impl ZoneRouting {
         }
     }
 
-    /// Chooses a locality; `None` if the zone does not matter.
+    /// Chooses the index of a locality; `None` if the zone does not matter.
     pub(super) fn choose(
         &self,
         config: &ZoneAware,
@@ -138,6 +126,26 @@ impl ZoneRouting {
     }
 }
 
+/// Counts the healthy endpoints of each locality.
+fn count_healthy(set: &HostSet) -> Vec<(Locality, u64)> {
+    let localities = set.localities.iter();
+    let counts = localities.map(|locality| {
+        let hosts = locality.hosts.iter();
+        let healthy = hosts.filter(|host| host.health() == Health::Healthy);
+        (locality.locality.clone(), healthy.count() as u64)
+    });
+    counts.collect()
+}
+
+/// Returns the share of a locality in a total that is not zero; zero if it is not
+/// among the counts.
+fn share_of(counts: &[(Locality, u64)], locality: &Locality, total: u64) -> u64 {
+    let mut counts = counts.iter();
+    let entry = counts.find(|(other, _)| other == locality);
+    entry.map_or(0, |(_, count)| count * WHOLE / total)
+}
+
+/// Returns whether a request takes part, by the percentage that is configured.
 #[expect(clippy::cast_precision_loss, reason = "a number below 100")]
 fn is_enabled(config: &ZoneAware, random: &mut dyn FnMut() -> u64) -> bool {
     config.enabled >= 100.0 || ((random() % 100) as f64) < config.enabled

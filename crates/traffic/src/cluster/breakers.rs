@@ -44,7 +44,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Reads the limits of a cluster for a priority.
+    /// Reads the limits of a cluster for a priority: the first thresholds of it, or
+    /// Envoy's defaults.
     pub fn compile(cluster: &Cluster, priority: Priority) -> Result<Self, Findings> {
         let mut findings = Findings::default();
         let breakers = cluster.circuit_breakers.as_ref();
@@ -65,6 +66,7 @@ impl Limits {
         findings.finish(limits)
     }
 
+    /// Reads thresholds. A limit that is not said is Envoy's default.
     fn read(message: &Thresholds, place: &Place<'_>, findings: &mut Findings) -> Self {
         let limit_or = |limit: Option<u32>, default: u64| limit.map_or(default, u64::from);
         let default = Self::default();
@@ -120,8 +122,9 @@ impl Breakers {
         }
     }
 
-    /// Counts a connection to an endpoint, unless there are too many. An
-    /// endpoint without any always gets one.
+    /// Counts a connection to an endpoint that has `host_connections`, unless
+    /// there are too many. An endpoint without any always gets one. Returns
+    /// whether the connection was counted, and may be made.
     #[must_use]
     pub fn try_connection(&self, host_connections: u64) -> bool {
         let is_first = host_connections == 0;
@@ -149,7 +152,8 @@ impl Breakers {
         enter(&self.requests, self.limits.requests)
     }
 
-    /// Counts a retry, unless there are too many.
+    /// Counts a retry, unless there are too many. A budget allows a part of the
+    /// requests that are under way or wait.
     #[must_use]
     pub fn try_retry(&self) -> bool {
         let limit = match self.limits.retries {
@@ -171,27 +175,29 @@ impl Breakers {
         enter(&self.retries, limit)
     }
 
-    /// A connection ended.
+    /// Counts the end of a connection that [`try_connection`](Self::try_connection)
+    /// let in.
     pub fn end_connection(&self) {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A request waits no longer.
+    /// Counts the end of a wait that [`try_pending`](Self::try_pending) let in.
     pub fn end_pending(&self) {
         self.pending.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A request ended.
+    /// Counts the end of a request that [`try_request`](Self::try_request) let in.
     pub fn end_request(&self) {
         self.requests.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A retry ended.
+    /// Counts the end of a retry that [`try_retry`](Self::try_retry) let in.
     pub fn end_retry(&self) {
         self.retries.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
+/// Adds one to a count that is below its limit. Returns whether it was.
 fn enter(count: &AtomicU64, limit: u64) -> bool {
     let is_free = count.load(Ordering::Relaxed) < limit;
     if is_free {

@@ -55,18 +55,19 @@ impl Outliers {
         }
     }
 
-    /// Adds an endpoint.
+    /// Adds an endpoint, by address. One that is known keeps what is known of it.
     pub fn add(&mut self, host: impl Into<String>) {
         self.hosts.entry(host.into()).or_default();
     }
 
-    /// Removes an endpoint.
+    /// Removes an endpoint, and forgets what was known of it.
     pub fn remove(&mut self, host: &str) {
         self.hosts.remove(host);
     }
 
-    /// Takes a response, or an error of this side as the status that stands for
-    /// it (503, or 504 for a timeout).
+    /// Counts a response of an endpoint, or an error of this side by the status
+    /// that stands for it (503, or 504 for a timeout). Returns the ejection of the
+    /// endpoint if it had too many errors in a row.
     pub fn handle_status(
         &mut self,
         host: &str,
@@ -106,7 +107,8 @@ impl Outliers {
         self.next
     }
 
-    /// Looks at all endpoints, at the end of an interval.
+    /// Ends an interval, if it is over: brings back endpoints that were out long
+    /// enough, ejects those with too many failures, and counts anew.
     pub fn handle_timeout(
         &mut self,
         now: Duration,
@@ -141,7 +143,8 @@ impl Outliers {
         changes
     }
 
-    /// Returns the endpoints whose success rate or failures are beyond limits.
+    /// Returns the endpoints whose success rate or failures in this interval are
+    /// beyond limits, and how often that leads to ejection.
     fn by_rate(&self) -> Vec<(String, Percent)> {
         let rates = |least: u64| -> Vec<(&String, f64)> {
             let hosts = self.hosts.iter();
@@ -168,7 +171,8 @@ impl Outliers {
         outliers
     }
 
-    /// Ejects an endpoint, unless too many are out.
+    /// Ejects an endpoint, unless too many are out, it is out already, or the
+    /// random number spares it.
     fn eject(
         &mut self,
         host: &str,
@@ -199,7 +203,8 @@ impl Monitor {
         self.succeeded + self.failed
     }
 
-    /// The success rate, in per cent.
+    /// Returns the success rate in per cent. The caller has checked that there were
+    /// requests.
     #[expect(clippy::cast_precision_loss, reason = "requests of an interval")]
     fn rate(&self) -> f64 {
         100.0 * self.succeeded as f64 / self.total() as f64

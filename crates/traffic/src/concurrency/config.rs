@@ -101,17 +101,20 @@ impl ConcurrencyConfig {
         findings.finish(config)
     }
 
-    /// The status of a request that is not let in.
+    /// Returns the status of a request that is not let in.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.status
     }
 }
 
+/// Converts a percentage into a part of one.
 fn part(percent: Option<&Percent>, default: f64) -> f64 {
     percent.map_or(default, |percent| percent.value) / 100.0
 }
 
+/// Reads how the least latency is known. An interval to measure it in counts
+/// before a fixed value.
 fn read_least(
     message: &MinimumRttCalculationParams,
     concurrency: u32,

@@ -67,8 +67,9 @@ impl ConcurrencyController {
         is_let_in
     }
 
-    /// Takes a request that was let in at `started` and has its response. The
-    /// random number decides when the least latency is measured again.
+    /// Ends a request that was let in at `started` and has its response. Its
+    /// latency counts, unless it began before the last measurement did. The random
+    /// number decides when the least latency is measured again.
     pub fn end(&mut self, started: Duration, now: Duration, random: u64) {
         self.cancel();
         if started < self.epoch {
@@ -92,13 +93,13 @@ impl ConcurrencyController {
         self.window_end = now + self.config.window;
     }
 
-    /// Takes a request that was let in and ended without a response.
+    /// Ends a request that was let in and has no response. It has no latency.
     pub fn cancel(&mut self) {
         self.under_way = self.under_way.saturating_sub(1);
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called next.
-    /// `None` while the least latency is measured, which requests end.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) is to be called
+    /// next. `None` while the least latency is measured, which requests end.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Duration> {
         match self.phase {
@@ -111,7 +112,8 @@ impl ConcurrencyController {
         }
     }
 
-    /// Handles that time has passed.
+    /// Ends a window that is over, which changes the limit, and starts a
+    /// measurement that is due.
     pub fn handle_timeout(&mut self, now: Duration) {
         let Phase::Following { until: measurement } = self.phase else {
             return;
@@ -129,19 +131,19 @@ impl ConcurrencyController {
         }
     }
 
-    /// The limit.
+    /// Returns the limit.
     #[must_use]
     pub fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// How many requests are under way.
+    /// Returns how many requests are under way.
     #[must_use]
     pub fn under_way(&self) -> u32 {
         self.under_way
     }
 
-    /// The least latency that is known.
+    /// Returns the least latency that is known.
     #[must_use]
     pub fn least_latency(&self) -> Duration {
         self.least_latency
@@ -162,6 +164,8 @@ impl ConcurrencyController {
         self.epoch = now;
     }
 
+    /// Passes the latency of the samples to `take`, unless there are none, and
+    /// drops them.
     fn take_samples(&mut self, take: impl FnOnce(&mut Self, Duration)) {
         if let Some(latency) = self.samples.quantile(self.config.percentile) {
             take(self, latency);
@@ -184,6 +188,7 @@ impl ConcurrencyController {
         limit.min(self.config.max).max(self.config.min)
     }
 
+    /// Sets the limit, and counts the windows in a row that kept it at the least.
     fn set_limit(&mut self, limit: u32) {
         let is_least = self.limit == self.config.min && limit == self.config.min;
         self.windows_at_least = if is_least {
@@ -194,6 +199,8 @@ impl ConcurrencyController {
         self.limit = limit;
     }
 
+    /// Returns when the least latency is measured next; `None` if it is fixed. The
+    /// interval is longer by a random part of the jitter.
     fn next_measurement(&self, now: Duration, random: u64) -> Option<Duration> {
         let Least::Measured {
             interval, jitter, ..

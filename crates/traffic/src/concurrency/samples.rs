@@ -13,6 +13,7 @@ pub(super) struct Samples {
 }
 
 impl Samples {
+    /// Counts a latency.
     pub(super) fn add(&mut self, latency: Duration) {
         let micros = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
         *self.buckets.entry(lower_end(micros)).or_default() += 1;
@@ -51,12 +52,13 @@ impl Samples {
     }
 }
 
-/// The lower end of the bucket of a number.
+/// Returns the lower end of the bucket of a number.
 fn lower_end(number: u64) -> u64 {
     number - number % width(number)
 }
 
-/// The width of the bucket of a number: 1 below 100, 10 below 1000.
+/// Returns the width of the bucket of a number: 1 below 100, 10 below 1000, and so
+/// on, so that its two first digits count.
 fn width(number: u64) -> u64 {
     match number.checked_ilog10() {
         None | Some(0) => 1,

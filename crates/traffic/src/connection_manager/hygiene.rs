@@ -91,7 +91,7 @@ fn merge_repeated(headers: &mut Headers) {
     repeated.into_iter().for_each(|name| headers.merge(name));
 }
 
-/// Takes off what a response of the upstream must not bring to the client.
+/// Removes the headers of a response that must not reach the client.
 pub(super) fn clean_response(headers: &mut Headers) {
     for name in ["connection", "keep-alive", "proxy-connection", "upgrade"] {
         headers.remove(name);

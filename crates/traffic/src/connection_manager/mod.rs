@@ -61,7 +61,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// The scheme of a request, by the connection alone.
+    /// Returns the scheme of a request, by the connection alone.
     #[must_use]
     pub fn scheme(&self) -> &'static str {
         match self.is_tls {
@@ -121,19 +121,19 @@ impl ConnectionManager {
         }
     }
 
-    /// How hosts are changed.
+    /// Returns how hosts are changed.
     #[must_use]
     pub fn host(&self) -> &HostPolicy {
         &self.host
     }
 
-    /// How paths are normalised.
+    /// Returns how paths are normalised.
     #[must_use]
     pub fn path(&self) -> &PathPolicy {
         &self.path
     }
 
-    /// Where routes come from.
+    /// Returns where routes come from.
     #[must_use]
     pub fn routes(&self) -> &Routes {
         &self.routes

@@ -197,7 +197,8 @@ fn push_escaped(text: &str, output: &mut String) {
     }
 }
 
-/// Makes one slash of several. A path of nothing else keeps two, as in Envoy.
+/// Makes one slash of several in a row. A path of nothing but slashes becomes two,
+/// as in Envoy.
 fn merge_slashes(path: &str) -> String {
     let segments: Vec<&str> = path.split('/').filter(|s| !s.is_empty()).collect();
     let start = if path.starts_with('/') { "/" } else { "" };

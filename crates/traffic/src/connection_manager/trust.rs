@@ -158,11 +158,13 @@ impl Trust {
         headers.join("x-forwarded-for", ",", &address.to_string());
     }
 
+    /// Returns whether an address is in the configured ranges.
     fn is_internal(&self, address: IpAddr) -> bool {
         self.internal.iter().any(|range| range.has(address))
     }
 }
 
+/// Returns the scheme that all requests are given; `None` if they keep theirs.
 fn scheme_of(message: &HttpConnectionManager) -> Option<Box<str>> {
     use trunkline_proto::envoy::envoy::config::core::v3::scheme_header_transformation::Transformation;
     let transformation = message.scheme_header_transformation.as_ref()?;
@@ -185,8 +187,9 @@ fn sanitise(headers: &mut Headers, sender: Sender) {
     }
 }
 
-/// Returns the address in `x-forwarded-for` that this many follow, and whether
-/// it is the only one.
+/// Returns the address in `x-forwarded-for` that `skipped` others follow, and
+/// whether it is the only one of the list. Returns `None` if there are fewer, or
+/// it is no address.
 fn last_address(headers: &Headers, skipped: usize) -> Option<(IpAddr, bool)> {
     let list = headers.text("x-forwarded-for")?;
     let mut addresses = list.rsplit(',').skip(skipped);

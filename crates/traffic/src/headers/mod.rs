@@ -21,13 +21,13 @@ pub struct Line {
 }
 
 impl Line {
-    /// The name, in lower case.
+    /// Returns the name, in lower case.
     #[must_use]
     pub fn name(&self) -> &[u8] {
         &self.name
     }
 
-    /// The value, without white space around it.
+    /// Returns the value, without white space around it.
     #[must_use]
     pub fn value(&self) -> &[u8] {
         &self.value
@@ -47,7 +47,7 @@ impl Headers {
         Self { lines: Vec::new() }
     }
 
-    /// The lines, in order.
+    /// Returns the lines, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Line> {
         self.lines.iter()
     }

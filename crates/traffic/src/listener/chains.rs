@@ -93,7 +93,8 @@ impl FilterChains {
     }
 }
 
-/// Reads what a match wants of each field, in the order of the steps.
+/// Reads what a match wants of each field, in the order of [`ORDER`]. Each list has
+/// at least one entry.
 fn wants(message: &FilterChainMatch, place: &Place<'_>, findings: &mut Findings) -> [Vec<Want>; 9] {
     let suffix = !message.address_suffix.is_empty();
     findings.unsupported(&place.field("address_suffix"), suffix);
@@ -148,6 +149,7 @@ fn wants(message: &FilterChainMatch, place: &Place<'_>, findings: &mut Findings)
     ]
 }
 
+/// Returns the wants, or that anything will do if there are none.
 fn or_anything(wants: Vec<Want>) -> Vec<Want> {
     match wants.is_empty() {
         true => vec![Want::Anything],
@@ -155,6 +157,7 @@ fn or_anything(wants: Vec<Want>) -> Vec<Want> {
     }
 }
 
+/// Reads a port. One that is no port is a finding.
 fn port_of(port: u32, place: &Place<'_>, findings: &mut Findings) -> Want {
     match u16::try_from(port) {
         Ok(port) if port > 0 => Want::Port(port),

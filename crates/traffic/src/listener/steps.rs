@@ -61,7 +61,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Returns where a want leads.
+    /// Returns where this very want leads; `None` if nobody added it.
     pub(super) fn get(&self, want: &Want) -> Option<usize> {
         match want {
             Want::Anything => self.anything,
@@ -73,7 +73,8 @@ impl Node {
         }
     }
 
-    /// Adds a want that leads somewhere.
+    /// Adds a want, which leads to `target`: a node, or below the last field a
+    /// chain.
     pub(super) fn put(&mut self, want: &Want, target: usize) {
         match want {
             Want::Anything => self.anything = Some(target),
@@ -96,7 +97,8 @@ impl Node {
     }
 
     /// Returns where a connection goes from here: by the most specific want
-    /// that it meets.
+    /// that it meets. Returns `None` if it meets none. The caller does not go back to
+    /// fields that were passed.
     pub(super) fn follow(&self, step: Step, incoming: &Incoming<'_>) -> Option<usize> {
         let specific = match step {
             Step::Port => self.port(incoming.destination),
@@ -118,17 +120,20 @@ impl Node {
         specific.or(self.anything)
     }
 
+    /// Returns where the port of an address leads.
     fn port(&self, address: Option<SocketAddr>) -> Option<usize> {
         self.ports.get(&address?.port()).copied()
     }
 
+    /// Returns where the longest range that has an address leads.
     fn range(&self, address: Option<SocketAddr>) -> Option<usize> {
         let address = address?.ip();
         let mut lengths = self.lengths.iter();
         lengths.find_map(|length| self.ranges.get(&Range::of(address, *length)).copied())
     }
 
-    /// The whole name, or its longest suffix that is wanted.
+    /// Returns where a server name leads: the whole name, or else its longest
+    /// suffix that is wanted.
     fn server_name(&self, name: &str) -> Option<usize> {
         if self.texts.is_empty() || name.is_empty() {
             return None;

@@ -24,6 +24,9 @@ pub(crate) struct Regex {
 
 impl Regex {
     /// Compiles an expression of RE2.
+    ///
+    /// # Errors
+    /// The expression is not valid. The error is a sentence about it.
     pub(crate) fn new(expression: &str) -> Result<Self, String> {
         let translated = translate(expression);
         let build = |text: &str| {
@@ -37,6 +40,7 @@ impl Regex {
         })
     }
 
+    /// Compiles the expression of a message. Returns `None` if it is not valid.
     pub(crate) fn compile(
         message: &RegexMatcher,
         place: &Place<'_>,
@@ -73,6 +77,8 @@ enum Part {
 }
 
 impl Substitution {
+    /// Compiles a substitution. Returns `None` if its expression is missing or not
+    /// valid, or its replacement refers to a group that does not exist.
     pub(crate) fn compile(
         message: &RegexMatchAndSubstitute,
         place: &Place<'_>,
@@ -175,6 +181,7 @@ fn translate(expression: &str) -> String {
     translated
 }
 
+/// Translates an escape, from behind its backslash, and returns what follows it.
 fn translate_escape<'e>(remainder: &'e str, output: &mut String) -> &'e str {
     let Some(character) = remainder.chars().next() else {
         output.push('\\');
@@ -214,7 +221,7 @@ fn translate_escape<'e>(remainder: &'e str, output: &mut String) -> &'e str {
     tail
 }
 
-/// Translates a class, from behind its `[`.
+/// Translates a class, from behind its `[`, and returns what follows it.
 fn translate_class<'e>(remainder: &'e str, output: &mut String) -> &'e str {
     output.push('[');
     let mut remainder = remainder;

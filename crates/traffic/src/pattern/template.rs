@@ -42,12 +42,14 @@ impl Template {
         })
     }
 
-    /// Matches a path without its query.
+    /// Returns whether a path, without its query, matches.
     pub(crate) fn is_match(&self, path: &str) -> bool {
         self.regex.is_match(path.as_bytes())
     }
 }
 
+/// Reads a template from left to right, and writes the expression that matches
+/// its paths.
 struct Reader<'t> {
     rest: &'t str,
     expression: String,
@@ -57,6 +59,10 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
+    /// Reads the whole template.
+    ///
+    /// # Errors
+    /// It is not valid. The error is a sentence about it, as in the methods below.
     fn read(&mut self) -> Result<(), String> {
         while let Some(character) = self.rest.chars().next() {
             if let Some(tail) = self.rest.strip_prefix("**") {
@@ -77,11 +83,13 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Reads `*`, one segment, or `**`, all that follows.
     fn glob(&mut self, operator: &str) -> Result<(), String> {
         if self.is_closed {
             return Err("no operator may follow `**`".to_owned());
         }
         self.is_closed = operator == "**";
+        // Writing to a string does not fail.
         let _ = match self.is_closed {
             true => write!(self.expression, "[{SEGMENT}/]*"),
             false => write!(self.expression, "[{SEGMENT}]+"),
@@ -89,6 +97,8 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Reads what stands between braces: a name, and the pattern of its value,
+    /// which is one segment if it is not said.
     fn variable(&mut self, inside: &str) -> Result<(), String> {
         let (name, pattern) = inside.split_once('=').unwrap_or((inside, "*"));
         let mut letters = name.bytes();
@@ -122,6 +132,7 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Reads a character that stands for itself.
     fn literal(&mut self, character: char) -> Result<(), String> {
         let is_known =
             character.is_ascii_alphanumeric() || "-._~%!$&'()+,;:@=/".contains(character);

@@ -39,6 +39,7 @@ pub(crate) enum Case {
 }
 
 impl TextMatcher {
+    /// Makes a matcher that looks for a text in some part of others.
     pub(crate) fn literal(part: Part, literal: &str, case: Case) -> Self {
         let literal = match case {
             Case::Sensitive => literal.to_owned(),
@@ -51,6 +52,8 @@ impl TextMatcher {
         }
     }
 
+    /// Compiles a matcher. Returns `None` if it has no pattern, or one that is not
+    /// valid or supported. `ignore_case` does not apply to an expression.
     pub(crate) fn compile(
         message: &StringMatcher,
         place: &Place<'_>,
@@ -94,6 +97,8 @@ impl TextMatcher {
 }
 
 impl Part {
+    /// Returns whether this part of a text is the literal. If case is ignored, the
+    /// literal is in lower case.
     fn is_match(self, text: &[u8], literal: &[u8], case: Case) -> bool {
         let length = literal.len();
         match self {

@@ -127,7 +127,7 @@ impl<'p> Exchange<'p> {
                 false => Step::Respond,
             };
         }
-        let verdict = self.retries.on_response(status, headers, context);
+        let verdict = self.retries.judge_response(status, headers, context);
         let otherwise = match verdict == RetryVerdict::LimitExceeded && self.awaits_another() {
             true => Step::Wait,
             false => Step::Respond,
@@ -147,7 +147,7 @@ impl<'p> Exchange<'p> {
     ) -> Step {
         let verdict = match self.remove_attempt(attempt) {
             true => RetryVerdict::No,
-            false => self.retries.on_reset(reset, context),
+            false => self.retries.judge_reset(reset, context),
         };
         let otherwise = match self.awaits_another() {
             true => Step::Wait,
@@ -203,14 +203,14 @@ impl<'p> Exchange<'p> {
         let oldest = oldest.map_or(0, |attempt| attempt.number);
         let verdict = match self.remove_attempt(oldest) {
             true => RetryVerdict::No,
-            false => self.retries.on_reset(Reset::Stream, context),
+            false => self.retries.judge_reset(Reset::Stream, context),
         };
         self.after(verdict, now, Step::Reply(Reply::UpstreamStreamDuration))
     }
 
     fn handle_late(&mut self, now: Duration, context: &RetryContext) -> Step {
         if self.is_hedged {
-            let verdict = self.retries.on_hedge(context);
+            let verdict = self.retries.judge_hedge(context);
             let is_retried = matches!(verdict, RetryVerdict::Retry(_));
             for attempt in self.attempts.iter_mut().filter(|attempt| !attempt.is_late) {
                 attempt.is_late = true;
@@ -219,7 +219,7 @@ impl<'p> Exchange<'p> {
             return self.after(verdict, now, Step::Wait);
         }
         self.attempts.clear();
-        let verdict = self.retries.on_reset(Reset::Stream, context);
+        let verdict = self.retries.judge_reset(Reset::Stream, context);
         self.after(verdict, now, Step::Reply(Reply::PerTryTimeout))
     }
 

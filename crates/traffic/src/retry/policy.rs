@@ -32,8 +32,8 @@ pub struct RetryPolicy {
 }
 
 impl Default for RetryPolicy {
-    /// The policy of a route that has none: only headers of the request can ask
-    /// for retries.
+    /// Makes the policy of a route that has none: only headers of the request can
+    /// ask for retries.
     fn default() -> Self {
         Self {
             conditions: Conditions::default(),
@@ -52,6 +52,8 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
+    /// Compiles a retry policy. A part that cannot be compiled is a finding, and
+    /// is left out.
     pub(crate) fn compile(message: &Message, place: &Place<'_>, findings: &mut Findings) -> Self {
         let extensions = !message.retry_options_predicates.is_empty();
         findings.unsupported(&place.field("retry_options_predicates"), extensions);
@@ -99,13 +101,15 @@ impl RetryPolicy {
         self.avoids_previous_hosts.then_some(self.host_attempts)
     }
 
-    /// How long an attempt may be idle.
+    /// Returns how long an attempt may be idle.
     #[must_use]
     pub fn per_try_idle_timeout(&self) -> Option<Duration> {
         self.per_try_idle_timeout
     }
 }
 
+/// Reads the back-off. Without a `max_interval`, the longest wait is ten times
+/// `base_interval`.
 fn back_off(message: &Message, place: &Place<'_>, findings: &mut Findings) -> BackOff {
     let Some(back_off) = &message.retry_back_off else {
         return BackOff::default();
@@ -123,6 +127,8 @@ fn back_off(message: &Message, place: &Place<'_>, findings: &mut Findings) -> Ba
     BackOff { base, max }
 }
 
+/// Reads which headers of a response say when to try again; `None` if the policy
+/// heeds none.
 fn rate_limited(message: &Message) -> Option<RateLimited> {
     let back_off = message.rate_limited_retry_back_off.as_ref()?;
     let headers = back_off.reset_headers.iter().map(|header| {
@@ -141,6 +147,8 @@ fn rate_limited(message: &Message) -> Option<RateLimited> {
     })
 }
 
+/// Returns whether endpoints that were tried are avoided (44). A predicate of
+/// another kind is a finding.
 fn avoids_previous_hosts(message: &Message, place: &Place<'_>, findings: &mut Findings) -> bool {
     use trunkline_proto::envoy::envoy::config::route::v3::retry_policy::retry_host_predicate::ConfigType;
     let mut avoids = false;

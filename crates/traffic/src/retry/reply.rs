@@ -29,7 +29,7 @@ impl Reply {
         Self::Reset(reset)
     }
 
-    /// The status, of a request that was received as a whole.
+    /// Returns the HTTP status, for a request that was received as a whole.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -44,7 +44,7 @@ impl Reply {
         }
     }
 
-    /// The body.
+    /// Returns the body.
     #[must_use]
     pub fn body(self) -> String {
         match self {
@@ -70,7 +70,7 @@ impl Reply {
         }
     }
 
-    /// The response flag of the access log; empty if there is none.
+    /// Returns the response flag of the access log; empty if there is none.
     #[must_use]
     pub fn flag(self) -> &'static str {
         match self {
@@ -87,8 +87,8 @@ impl Reply {
         }
     }
 
-    /// The gRPC status, where the request is of gRPC: the response then is a 200
-    /// without body, and the text is in `grpc-message`.
+    /// Returns the gRPC status, where the request is of gRPC: the response then
+    /// is a 200 without body, and the text is in `grpc-message`.
     #[must_use]
     pub fn grpc_status(self) -> u8 {
         match self {

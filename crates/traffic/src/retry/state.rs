@@ -8,7 +8,8 @@ use super::policy::RetryPolicy;
 use crate::headers::Headers;
 use crate::request::Request;
 
-/// The retries of one request.
+/// The retries of one request. Its methods `judge_*` are no queries: each verdict
+/// [`RetryVerdict::Retry`] uses up one of the retries that are left.
 #[derive(Debug)]
 pub struct RetryState<'p> {
     policy: &'p RetryPolicy,
@@ -24,9 +25,11 @@ pub struct RetryState<'p> {
 pub enum RetryVerdict {
     /// The outcome stands.
     No,
-    /// The outcome stands because there were retries enough (`URX`).
+    /// The outcome would be tried again, but no retry is left (`URX`): it
+    /// stands.
     LimitExceeded,
-    /// Another attempt is made after this time, if breakers allow it.
+    /// Another attempt is made after this time, if breakers allow it. One retry
+    /// is used up, whether they do or not.
     Retry(Duration),
 }
 
@@ -40,8 +43,10 @@ pub struct RetryContext {
 }
 
 impl<'p> RetryState<'p> {
-    /// Makes the state of a request. Headers of the request add to the policy;
-    /// the connection manager has removed them if the client is outside.
+    /// Makes the state of a request before its first attempt. Headers of the
+    /// request add conditions to those of the policy, and replace its number of
+    /// retries; the connection manager has removed them if the client is
+    /// outside.
     #[must_use]
     pub fn new(policy: &'p RetryPolicy, request: &Request<'_>) -> Self {
         let headers = request.headers;
@@ -83,8 +88,10 @@ impl<'p> RetryState<'p> {
         self.done + 1
     }
 
-    /// Judges the headers of a response.
-    pub fn on_response(
+    /// Judges an attempt that ended with the headers of a response. A verdict to
+    /// try again uses up a retry; its delay is the one that the response asks
+    /// for, where the policy heeds that, and else the back-off.
+    pub fn judge_response(
         &mut self,
         status: u16,
         headers: &Headers,
@@ -95,27 +102,31 @@ impl<'p> RetryState<'p> {
         }
         let limited = self.policy.rate_limited.as_ref();
         let requested_delay = limited.and_then(|l| l.delay(headers, context.unix, context.random));
-        self.again(requested_delay, context.random)
+        self.use_retry(requested_delay, context.random)
     }
 
-    /// Judges a reset.
-    pub fn on_reset(&mut self, reset: Reset, context: &RetryContext) -> RetryVerdict {
+    /// Judges an attempt that ended without a response. A verdict to try again
+    /// uses up a retry.
+    pub fn judge_reset(&mut self, reset: Reset, context: &RetryContext) -> RetryVerdict {
         match self.conditions.covers_reset(reset) {
-            true => self.again(None, context.random),
+            true => self.use_retry(None, context.random),
             false => RetryVerdict::No,
         }
     }
 
-    /// Judges an attempt that took too long and goes on beside the next one
-    /// (45): any policy that retries at all tries again.
-    pub fn on_hedge(&mut self, context: &RetryContext) -> RetryVerdict {
+    /// Judges an attempt that took too long, and that would go on beside another
+    /// one (45). Any condition to try again, of the policy or the request, is
+    /// enough; the verdict to do so uses up a retry.
+    pub fn judge_hedge(&mut self, context: &RetryContext) -> RetryVerdict {
         match self.conditions.is_empty() {
             true => RetryVerdict::No,
-            false => self.again(None, context.random),
+            false => self.use_retry(None, context.random),
         }
     }
 
-    /// Returns whether the policy retries such a response, if retries are left.
+    /// Returns whether the conditions, of the policy and of the request, cover a
+    /// response with this status and these headers: it is retried if retries are
+    /// left.
     pub(super) fn would_retry(&self, status: u16, headers: &Headers) -> bool {
         // A service that says "not again" is believed, whatever its status.
         if headers.has("x-envoy-ratelimited") {
@@ -137,7 +148,10 @@ impl<'p> RetryState<'p> {
             || (self.conditions.has(Condition::Headers) && is_named())
     }
 
-    fn again(&mut self, requested_delay: Option<Duration>, random: u64) -> RetryVerdict {
+    /// Uses up a retry, and returns the verdict to make it after the requested
+    /// delay, or else after the back-off. Without a retry left, the limit is
+    /// exceeded.
+    fn use_retry(&mut self, requested_delay: Option<Duration>, random: u64) -> RetryVerdict {
         if self.left == 0 {
             return RetryVerdict::LimitExceeded;
         }

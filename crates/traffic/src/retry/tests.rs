@@ -110,7 +110,7 @@ fn d42_d43_a_request_may_say_what_is_tried_again_and_how_often() {
         let headers = of(asked);
         let mut state = RetryState::new(policy, &request(&headers));
         let response = of(response);
-        let mut verdicts = (0..9).map(|_| state.on_response(status, &response, &NOTHING));
+        let mut verdicts = (0..9).map(|_| state.judge_response(status, &response, &NOTHING));
         let retries = verdicts
             .by_ref()
             .take_while(|verdict| matches!(verdict, RetryVerdict::Retry(_)));
@@ -228,7 +228,7 @@ fn d42_a_retry_waits_as_its_back_off_or_the_response_says() {
             random,
             unix: Duration::from_secs(1_000),
         };
-        let verdict = state.on_response(503, &of(response), &context);
+        let verdict = state.judge_response(503, &of(response), &context);
         assert_eq!(state.attempts(), 2);
         verdict
     };

@@ -49,6 +49,7 @@ pub struct Timeouts {
 }
 
 impl RouteTimeouts {
+    /// Reads the timeouts of a route.
     pub(crate) fn compile(message: &RouteAction) -> Self {
         let stream = message
             .max_stream_duration
@@ -105,6 +106,9 @@ impl RouteTimeouts {
 }
 
 impl StreamDuration {
+    /// Returns the most time that a request's stream may take: what the client of
+    /// a gRPC request asks for, within the limit and less the offset, or the
+    /// limit of other requests. `None` if the route has none.
     fn of_request(&self, request: &Request<'_>) -> Option<Duration> {
         let requested = request.headers.text("grpc-timeout").and_then(grpc_timeout);
         match (self.grpc_max, requested) {
@@ -120,12 +124,15 @@ impl StreamDuration {
     }
 }
 
+/// Reads a header with a number of milliseconds; `None` if it is missing or no
+/// number.
 fn millis(headers: &Headers, name: &str) -> Option<Duration> {
     let number = headers.text(name)?.parse().ok()?;
     Some(Duration::from_millis(number))
 }
 
-/// Reads `grpc-timeout`: a number of at most eight digits and a unit.
+/// Reads the value of `grpc-timeout`: a number of at most eight digits and a unit.
+/// Returns `None` for anything else.
 #[must_use]
 pub fn grpc_timeout(text: &str) -> Option<Duration> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;

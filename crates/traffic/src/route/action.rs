@@ -76,16 +76,7 @@ impl Forwarding {
         place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
-        let has_early_data = message.early_data_policy.is_some();
-        findings.unsupported(&place.field("early_data_policy"), has_early_data);
-        let has_internal_redirect = message.internal_redirect_policy.is_some();
-        findings.unsupported(
-            &place.field("internal_redirect_policy"),
-            has_internal_redirect,
-        );
-        let has_typed_retry = message.retry_policy_typed_config.is_some();
-        findings.unsupported(&place.field("retry_policy_typed_config"), has_typed_retry);
-
+        report_unsupported(message, place, findings);
         let metadata = lb_metadata(message.metadata_match.as_ref());
         let mut clusters = Clusters::compile(message, place, findings);
         if let Some(clusters) = &mut clusters {
@@ -106,12 +97,6 @@ impl Forwarding {
             place,
             |message, place| MirrorPolicy::compile(message, place, findings),
         );
-
-        let code = message.cluster_not_found_response_code();
-        let upgrades = message.upgrade_configs.iter().map(|upgrade| {
-            let is_enabled = upgrade.enabled.is_none_or(|enabled| enabled.value);
-            (upgrade.upgrade_type.to_ascii_lowercase().into(), is_enabled)
-        });
 
         Some(Self {
             clusters: clusters?,
@@ -139,29 +124,25 @@ impl Forwarding {
                 None => inherited.hedges,
             },
             timeouts: RouteTimeouts::compile(message),
-            not_found_status: match code {
-                ClusterNotFoundResponseCode::ServiceUnavailable => 503,
-                ClusterNotFoundResponseCode::NotFound => 404,
-                ClusterNotFoundResponseCode::InternalServerError => 500,
-            },
-            upgrades: upgrades.collect(),
+            not_found_status: not_found_status(message),
+            upgrades: read_upgrades(message),
         })
     }
 
-    /// Whether requests of the route may go to a cluster, by its name or by its
-    /// weight.
+    /// Returns whether requests of the route may go to a cluster by its name or
+    /// its weight; one that a header names does not count.
     #[must_use]
     pub fn leads_to(&self, cluster: &str) -> bool {
         self.clusters.lead_to(cluster)
     }
 
-    /// The status of the response when the cluster does not exist.
+    /// Returns the status of the response when the cluster does not exist.
     #[must_use]
     pub fn cluster_not_found_status(&self) -> u16 {
         self.not_found_status
     }
 
-    /// The retry policy: the route's, or the virtual host's.
+    /// Returns the retry policy: the route's, or the virtual host's.
     #[must_use]
     pub fn retry_policy(&self) -> &RetryPolicy {
         &self.retry
@@ -190,7 +171,7 @@ impl Forwarding {
         self.timeouts.of_request(&self.retry, request, idle, stream)
     }
 
-    /// The priority.
+    /// Returns the priority.
     #[must_use]
     pub fn priority(&self) -> Priority {
         self.priority
@@ -204,4 +185,40 @@ impl Forwarding {
         let entry = upgrades.find(|(name, _)| name.eq_ignore_ascii_case(upgrade));
         entry.map(|(_, is_allowed)| *is_allowed)
     }
+}
+
+/// Reports the fields of an action that are set and not supported.
+fn report_unsupported(message: &RouteAction, place: &Place<'_>, findings: &mut Findings) {
+    let fields = [
+        ("early_data_policy", message.early_data_policy.is_some()),
+        (
+            "internal_redirect_policy",
+            message.internal_redirect_policy.is_some(),
+        ),
+        (
+            "retry_policy_typed_config",
+            message.retry_policy_typed_config.is_some(),
+        ),
+    ];
+    for (field, is_set) in fields {
+        findings.unsupported(&place.field(field), is_set);
+    }
+}
+
+/// Returns the status of the response when the cluster does not exist.
+fn not_found_status(message: &RouteAction) -> u16 {
+    match message.cluster_not_found_response_code() {
+        ClusterNotFoundResponseCode::ServiceUnavailable => 503,
+        ClusterNotFoundResponseCode::NotFound => 404,
+        ClusterNotFoundResponseCode::InternalServerError => 500,
+    }
+}
+
+/// Returns the upgrades by their type in lower case, and whether they are allowed.
+fn read_upgrades(message: &RouteAction) -> Box<[(Box<str>, bool)]> {
+    let upgrades = message.upgrade_configs.iter().map(|upgrade| {
+        let is_enabled = upgrade.enabled.is_none_or(|enabled| enabled.value);
+        (upgrade.upgrade_type.to_ascii_lowercase().into(), is_enabled)
+    });
+    upgrades.collect()
 }

@@ -61,7 +61,7 @@ pub struct ChosenCluster<'t> {
 }
 
 impl WeightedEntry {
-    /// The host that requests to this cluster are given.
+    /// Returns the host that requests to this cluster are given.
     #[must_use]
     pub fn host_rewrite(&self) -> Option<&str> {
         self.host_rewrite.as_deref()
@@ -102,7 +102,8 @@ impl WeightedEntry {
 }
 
 impl Clusters {
-    /// Whether a cluster is named here. One that a header names is not.
+    /// Returns whether a request may go to a cluster by its name or its weight. A
+    /// cluster that a header may name, or of weight zero, does not count.
     pub(super) fn lead_to(&self, cluster: &str) -> bool {
         match self {
             Self::Named(name) => **name == *cluster,
@@ -199,7 +200,8 @@ impl Clusters {
     }
 }
 
-/// Returns the entry in whose interval a number is.
+/// Returns the entry in whose interval a number is, where each entry's interval is
+/// as long as its weight; `None` for a number beyond the sum of all.
 fn at_weight(entries: &[WeightedEntry], number: u64) -> Option<&WeightedEntry> {
     let mut end = 0;
     entries.iter().find(|entry| {
@@ -208,6 +210,8 @@ fn at_weight(entries: &[WeightedEntry], number: u64) -> Option<&WeightedEntry> {
     })
 }
 
+/// Returns the name of a cluster in a header; `None` if it is missing, empty or
+/// not UTF-8.
 fn name_in<'r>(request: &Request<'r>, header: &str) -> Option<&'r str> {
     let name = request.header(header)?;
     str::from_utf8(name).ok().filter(|name| !name.is_empty())

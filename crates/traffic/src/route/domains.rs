@@ -114,6 +114,7 @@ impl Domains {
 }
 
 impl Wildcards {
+    /// Adds a wildcard that nobody has yet, by the text beside its `*`.
     fn add(&mut self, text: &str, host: Arc<VirtualHost>) {
         self.hosts.insert(text, host);
         match self.position(text.len()) {
@@ -136,12 +137,15 @@ impl Wildcards {
         }
     }
 
+    /// Returns the position of a length among the others, or where it belongs.
     fn position(&self, length: usize) -> Result<usize, usize> {
         self.lengths
             .binary_search_by(|(other, _)| length.cmp(other))
     }
 
-    /// The `*` stands for at least one character.
+    /// Finds the wildcard with the longest text that matches. `part` returns the
+    /// part of the host of so many bytes on the side of the text. The `*` stands
+    /// for at least one character, so a text as long as the host does not match.
     fn find<'h>(&self, host: &[u8], part: impl Fn(usize) -> &'h [u8]) -> Option<&Arc<VirtualHost>> {
         let lengths = self.lengths.iter().map(|(length, _)| *length);
         let mut shorter = lengths.filter(|length| *length < host.len());

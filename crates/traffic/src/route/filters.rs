@@ -48,6 +48,7 @@ impl FilterConfigs {
         Self(configs)
     }
 
+    /// Returns what a filter is told, by its name.
     pub(super) fn get(&self, filter: &str) -> Option<&FilterConfig> {
         self.0.get(filter)
     }

@@ -99,7 +99,8 @@ impl HashPolicy {
     }
 
     /// Returns the name of the cookie that the proxy has to make for this
-    /// request, because the request does not have it.
+    /// request, because the request does not have it; `None` if there is nothing
+    /// to make.
     pub(crate) fn missing_cookie(&self, request: &Request<'_>) -> Option<&str> {
         match &self.source {
             Source::Cookie(name, Generated::Yes) if cookie(request.headers, name).is_none() => {

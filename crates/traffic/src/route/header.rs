@@ -98,11 +98,12 @@ impl HeaderMatcher {
         }
     }
 
-    /// The name of the header, in lower case.
+    /// Returns the name of the header, in lower case.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
+    /// Tests the headers of a request, pseudo headers included.
     pub(crate) fn is_match(&self, request: &Request<'_>) -> bool {
         match request.pseudo(&self.name) {
             Some(value) => self.test.is_match(std::iter::once(value.as_bytes())),

@@ -37,7 +37,8 @@ pub(super) struct PathHead {
 }
 
 impl PathHead {
-    /// The head of a path itself. What it lacks to eight bytes is zero.
+    /// Returns the first eight bytes of a path as a number, to be compared with
+    /// heads. A shorter path ends in zeros.
     pub(super) fn word(path: &str) -> u64 {
         let path = path.as_bytes();
         if let Some(word) = path.first_chunk() {
@@ -48,14 +49,16 @@ impl PathHead {
         u64::from_le_bytes(word)
     }
 
-    /// Whether a path with this head may match. If not, it does not.
+    /// Returns whether a path with these first bytes may match. If not, the path
+    /// does not match; if so, the matcher decides.
     pub(super) fn admits(self, word: u64) -> bool {
         word & self.mask == self.bytes
     }
 }
 
 impl PathMatcher {
-    /// The head of paths that match.
+    /// Returns the head that all paths that match have. A matcher whose paths do
+    /// not begin with a fixed text has one that admits every path.
     pub(super) fn head(&self) -> PathHead {
         let text = match self {
             Self::Prefix(text, Case::Sensitive)

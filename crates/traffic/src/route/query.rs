@@ -122,6 +122,7 @@ pub(crate) fn cookie<'h>(headers: &'h Headers, name: &str) -> Option<&'h [u8]> {
     })
 }
 
+/// Returns a value without the quotes around it, if it has both.
 fn unquote(value: &[u8]) -> &[u8] {
     match value {
         [b'"', inside @ .., b'"'] => inside,

@@ -92,7 +92,7 @@ impl Redirect {
         })
     }
 
-    /// The status of the response.
+    /// Returns the status of the response.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.status

@@ -93,6 +93,7 @@ impl PathRewrite {
 /// Replaces the prefix that was matched, or the whole of a path that was
 /// matched otherwise.
 pub(super) fn replace_prefix(path: &str, matcher: Option<&PathMatcher>, new: &str) -> String {
+    // What was matched is a prefix of the path, in bytes.
     let length = matcher.map_or(0, |matcher| matcher.matched_length(path));
     format!("{new}{}", path.get(length..).unwrap_or_default())
 }
@@ -169,7 +170,8 @@ impl HostRewrite {
         }
     }
 
-    /// Returns the new host of a request that does not live as long.
+    /// Returns the new host as a text of its own, for a request that does not
+    /// live as long as the route; `None` if the host stays.
     pub(super) fn apply_to(&self, request: &Request<'_>) -> Option<String> {
         self.apply(request).map(Cow::into_owned)
     }

@@ -107,13 +107,13 @@ impl RouteTable {
         findings.finish(table)
     }
 
-    /// The name of the route configuration.
+    /// Returns the name of the route configuration.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.settings.name
     }
 
-    /// The virtual hosts of the configuration itself, in order.
+    /// Returns the virtual hosts of the configuration itself, in order.
     #[must_use]
     pub fn virtual_hosts(&self) -> &[Arc<VirtualHost>] {
         &self.listed
@@ -147,7 +147,8 @@ impl RouteTable {
         findings.finish(table)
     }
 
-    /// Returns a table without a virtual host that came on demand.
+    /// Returns a table without the virtual host that came on demand by this
+    /// resource name; the same table if there is none.
     #[must_use]
     pub fn without_virtual_host(&self, name: &str) -> Self {
         let mut table = self.clone();
@@ -159,7 +160,7 @@ impl RouteTable {
     }
 
     /// Adds the domains of a virtual host. A domain that another virtual host
-    /// has is a finding.
+    /// has, or this one twice, is a finding.
     fn add_domains(&mut self, host: &Arc<VirtualHost>, place: &Place<'_>, findings: &mut Findings) {
         for (index, domain) in host.domains.iter().enumerate() {
             let holder_name = self
@@ -177,7 +178,8 @@ impl RouteTable {
     }
 
     /// Finds the virtual host of a request, by its authority or by the header
-    /// that the configuration names.
+    /// that the configuration names. Returns `None` if no domain matches, or the
+    /// request does not have that header.
     #[must_use]
     pub fn find_virtual_host(&self, request: &Request<'_>) -> Option<&VirtualHost> {
         let host = match &*self.settings.vhost_header {
@@ -232,14 +234,15 @@ impl RouteTable {
         routes.map(|route| route.criteria.test(&trial)).collect()
     }
 
-    /// The `location` of a request that needs TLS (35). Unlike a redirect of a
-    /// route to https, it keeps any port.
+    /// Returns the `location` for a request that needs TLS (35). Unlike a
+    /// redirect of a route to https, it keeps any port.
     #[must_use]
     pub fn tls_location(&self, request: &Request<'_>) -> String {
         format!("https://{}{}", request.authority, request.path)
     }
 
-    /// Returns the path that routes are matched with, and the query.
+    /// Returns the path that routes are matched with, without parameters if the
+    /// configuration says so, and the query.
     fn matched_path<'r>(&self, request: &Request<'r>) -> (Cow<'r, str>, Option<&'r str>) {
         let (path, query) = split_query(request.path);
         let path = match self.settings.ignores_path_parameters && path.contains(';') {
@@ -313,8 +316,8 @@ impl Settings {
 }
 
 impl<'t> RouteMatch<'t> {
-    /// The mutations of the whole configuration, and whether more specific ones
-    /// win over them.
+    /// Returns the mutations of the whole configuration, and whether more
+    /// specific ones win over them.
     pub(super) fn table_mutations(&self) -> (&'t BothMutations, bool) {
         (
             &self.settings.mutations,
@@ -322,7 +325,8 @@ impl<'t> RouteMatch<'t> {
         )
     }
 
-    /// How the request is forwarded, if it is.
+    /// Returns the route's rules of forwarding; `None` if the route does not
+    /// forward.
     #[must_use]
     pub fn forwarding(&self) -> Option<&'t Forwarding> {
         match &self.route.action {
@@ -331,7 +335,7 @@ impl<'t> RouteMatch<'t> {
         }
     }
 
-    /// Decides how a request is forwarded, if it is.
+    /// Decides how the request is forwarded; `None` if the route does not forward.
     #[must_use]
     pub fn forward(&self, request: &Request<'t>, context: &Context<'_>) -> Option<Forward<'t>> {
         let forwarding = self.forwarding()?;

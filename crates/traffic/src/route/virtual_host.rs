@@ -61,30 +61,30 @@ pub(super) struct Inherited<'m> {
 }
 
 impl VirtualHost {
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The domains, in lower case.
+    /// Returns the domains, in lower case.
     pub fn domains(&self) -> impl Iterator<Item = &str> {
         self.domains.iter().map(|domain| &**domain)
     }
 
-    /// The routes, in order.
+    /// Returns the routes, in order.
     #[must_use]
     pub fn routes(&self) -> &[Route] {
         &self.routes
     }
 
-    /// Whether each attempt says its number in `x-envoy-attempt-count`.
+    /// Returns whether each attempt says its number in `x-envoy-attempt-count`.
     #[must_use]
     pub fn counts_attempts(&self) -> bool {
         self.counts_attempts
     }
 
-    /// Whether the response says how many attempts there were.
+    /// Returns whether the response says how many attempts there were.
     #[must_use]
     pub fn counts_attempts_in_response(&self) -> bool {
         self.counts_attempts_in_response
@@ -182,13 +182,13 @@ pub(super) fn hedges(policy: Option<&message::HedgePolicy>) -> bool {
 }
 
 impl Route {
-    /// The name; often empty.
+    /// Returns the name; often empty.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What is done with a request.
+    /// Returns what is done with a request.
     #[must_use]
     pub fn action(&self) -> &Action {
         &self.action

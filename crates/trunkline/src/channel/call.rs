@@ -238,7 +238,7 @@ impl Inner {
             random: self.pool.random(),
             unix: unix.unwrap_or_default(),
         };
-        match (retries.on_response(200, &headers, &context), pushback) {
+        match (retries.judge_response(200, &headers, &context), pushback) {
             (RetryVerdict::Retry(delay), None) => Some(delay),
             (RetryVerdict::Retry(_), Some(asked)) => asked.map(Duration::from_millis),
             _ => None,

@@ -1,7 +1,6 @@
 //! How a client is made.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use trunkline_core::client::{Client as Machine, FallbackPolicy};
 use trunkline_core::message::Mode;
@@ -23,9 +22,6 @@ use super::shared::Shared;
 use super::sources::Manners;
 use super::transport::{Connector, TransportOptions};
 use super::tree::{Resolve, Resolver};
-
-/// C32: how long a name waits for its first response.
-const FETCH_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Makes a [`Client`].
 #[derive(Clone)]
@@ -245,7 +241,7 @@ impl ClientBuilder {
             };
             self.settings.ads = Some(ConfigSource {
                 specifier: Specifier::Api(Arc::new(api)),
-                initial_fetch_timeout: Some(FETCH_TIMEOUT),
+                initial_fetch_timeout: Some(ConfigSource::INITIAL_FETCH_TIMEOUT),
             });
         }
 
@@ -293,8 +289,8 @@ impl ClientBuilder {
     }
 }
 
-/// A seed for waits: two processes that lost one server do not come back
-/// together.
+/// Returns a random seed for waits, so that two processes that lost one server do
+/// not come back together.
 fn seed() -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one(std::process::id())

@@ -8,9 +8,9 @@ use trunkline_proto::redact;
 use super::handle::Client;
 
 impl Client {
-    /// The status of a call that fails because of an error of a resource:
-    /// `UNAVAILABLE`, whatever the cause. That a listener does not exist is not
-    /// what `NOT_FOUND` of a call means (C45).
+    /// Returns the status of a call that fails because of an error of a
+    /// resource: `UNAVAILABLE`, whatever the cause. That a listener does not
+    /// exist is not what `NOT_FOUND` of a call means (C45).
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -36,8 +36,8 @@ impl Client {
         Status::unavailable(self.resolution_note(error))
     }
 
-    /// A note for the message of a call that fails while a resource has an
-    /// error, also an ambient one: what is wrong, and which node to ask the
+    /// Returns a note for the message of a call that fails while a resource has
+    /// an error, also an ambient one: what is wrong, and which node to ask the
     /// control plane about (C45).
     #[must_use]
     pub fn resolution_note(&self, error: &WatchError) -> String {

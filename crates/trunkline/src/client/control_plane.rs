@@ -30,7 +30,7 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Whether a token goes over a network without TLS.
+    /// Returns whether a token goes over a network without TLS.
     pub(super) fn sends_token_in_plaintext(&self) -> bool {
         let has_token = self.token_file.is_some()
             || self.metadata.iter().any(|(key, _)| key == "authorization");
@@ -93,7 +93,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// Checks whether the address is on this machine: a Unix socket,
+    /// Returns whether the address is on this machine: a Unix socket,
     /// `localhost` or a loopback IP.
     pub(crate) fn is_local(&self) -> bool {
         match self {

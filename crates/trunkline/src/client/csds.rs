@@ -24,8 +24,8 @@ use super::dump::Held;
 use super::handle::Client;
 
 impl Client {
-    /// The client as a service of `ClientStatusDiscoveryService`, for a tonic
-    /// server. Private keys are not shown.
+    /// Returns the client as a service of `ClientStatusDiscoveryService`, for a
+    /// tonic server. Private keys are not shown.
     #[must_use]
     pub fn csds(&self) -> ClientStatusDiscoveryServiceServer<ClientStatus> {
         ClientStatusDiscoveryServiceServer::new(ClientStatus::of(self))
@@ -51,12 +51,14 @@ impl Client {
 pub struct ClientStatus(Client);
 
 impl ClientStatus {
-    /// The status of this client, for a service of one's own.
+    /// Returns the status of this client, for a service of one's own.
     #[must_use]
     pub fn of(client: &Client) -> Self {
         Self(client.clone())
     }
 
+    /// Makes the response to a request. One that asks for certain nodes is an
+    /// error: there is one client.
     fn respond(&self, request: &ClientStatusRequest) -> Result<ClientStatusResponse, Status> {
         if !request.node_matchers.is_empty() {
             let reason = "this is the status of one client: leave node_matchers empty";
@@ -98,6 +100,8 @@ impl ClientStatusDiscoveryService for ClientStatus {
     }
 }
 
+/// Returns the entry of a name in CSDS. Of several variants it has the body of
+/// the first: CSDS has one resource of a name.
 fn describe(entry: Held) -> GenericXdsConfig {
     let resource = entry.resources.first();
     let body = resource.and_then(|resource| resource.body.clone());
@@ -151,9 +155,11 @@ fn client_status(state: CacheState) -> ClientResourceStatus {
 fn timestamp(time: SystemTime) -> Timestamp {
     let since_epoch = time
         .duration_since(SystemTime::UNIX_EPOCH)
+        // A clock before 1970 is shown as that.
         .unwrap_or_default();
     Timestamp {
         seconds: since_epoch.as_secs().try_into().unwrap_or(i64::MAX),
+        // They are less than a billion.
         nanos: since_epoch.subsec_nanos().try_into().unwrap_or_default(),
     }
 }

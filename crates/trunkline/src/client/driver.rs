@@ -16,7 +16,7 @@ pub(super) async fn drive(client: Weak<Running>) {
             return;
         };
         let shared = running.shared.clone();
-        let next_timeout = shared.change_and_deliver(|state, now| {
+        let next_timeout = shared.change_without_waking(|state, now| {
             state.machine.handle_timeout(now);
             state.machine.poll_timeout()
         });

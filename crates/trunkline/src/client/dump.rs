@@ -43,7 +43,8 @@ pub struct Held {
 }
 
 impl Client {
-    /// All names that the client holds, or has asked for, with their states.
+    /// Returns all names that the client holds, or has asked for, with their
+    /// states.
     #[must_use]
     pub fn dump(&self) -> Vec<Held> {
         self.running().dump()
@@ -51,6 +52,8 @@ impl Client {
 }
 
 impl Running {
+    /// Joins the states of the machine with the receipts and rejections that the
+    /// shell keeps. Of several variants the first one's receipt counts.
     fn dump(&self) -> Vec<Held> {
         let server_names = self.places();
         self.shared.read(|state, _| {
@@ -141,8 +144,8 @@ impl Running {
     }
 }
 
-/// The authority of a name as gRPC's metrics have it: `#old` for a name that is
-/// not structured.
+/// Returns the authority of a name as gRPC's metrics have it: `#old` for a name
+/// that is not structured.
 fn authority(name: &Name) -> String {
     match name.xdstp() {
         None => "#old".to_owned(),

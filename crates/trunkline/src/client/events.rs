@@ -70,7 +70,8 @@ pub enum ClientEvent<'a> {
 /// happens: an observer must not wait. One that panics has missed this event,
 /// and nobody else has.
 pub trait Observer: Send + Sync + 'static {
-    /// Something has happened.
+    /// Takes note of an event. It must not wait, for the task in which the event
+    /// happened waits for it.
     fn observe(&self, event: &ClientEvent<'_>);
 }
 
@@ -128,6 +129,8 @@ fn log(event: &ClientEvent<'_>) {
     }
 }
 
+/// Logs the outcome of a judgement: each rejection as a warning, and all else for
+/// debugging.
 fn log_judged(
     server: &ControlPlane,
     delivery: &Delivery,

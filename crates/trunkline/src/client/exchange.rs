@@ -6,10 +6,12 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use trunkline_core::client::ServerId;
 use trunkline_core::message::{Mode, Request, Response};
-use trunkline_core::sink::{Blame, SinkError};
+use trunkline_core::resource::Version;
+use trunkline_core::sink::{Blame, Delivery, SinkError};
 use trunkline_proto::discovery::{DecodeError, Limits, Node};
 
 use super::events::{ClientEvent, Observers, StreamInfo};
+use super::judge::Judgement;
 use super::shared::Shared;
 use crate::wire::{ReceivedResponse, RequestWriter, read_response};
 
@@ -34,7 +36,7 @@ impl Exchange {
         RequestWriter::new(self.node.clone())
     }
 
-    /// The span of all that is logged for the server.
+    /// Returns the span of all that is logged for the server.
     pub(super) fn span(&self) -> tracing::Span {
         match &self.info {
             Some(info) => info.span(),
@@ -43,14 +45,14 @@ impl Exchange {
     }
 
     /// Tells observers that a stream is about to be opened.
-    pub(super) fn connecting(&self) {
+    pub(super) fn notify_connecting(&self) {
         if let Some(info) = &self.info {
             self.observers.notify(&ClientEvent::Connecting(info));
         }
     }
 
     /// Tells the machine that there is a stream.
-    pub(super) fn connected(&self) {
+    pub(super) fn handle_connected(&self) {
         self.shared
             .change(|state, now| state.machine.handle_connected(self.id, now));
         if let Some(info) = &self.info {
@@ -61,7 +63,7 @@ impl Exchange {
     /// Tells the machine that the stream, or the attempt to open one, has
     /// ended. Observers learn of a failure if the machine counts the end as
     /// one.
-    pub(super) fn disconnected(&self, reason: &str) {
+    pub(super) fn handle_disconnected(&self, reason: &str) {
         if let Some(info) = &self.info {
             self.observers
                 .notify(&ClientEvent::Disconnected(info, reason));
@@ -74,13 +76,15 @@ impl Exchange {
         }
     }
 
-    /// The next request that is due, made from the newest state.
+    /// Takes the next request that is due, made from the newest state. The caller
+    /// has to send it: the machine believes that it was.
     pub(super) fn next_request(&self) -> Option<Request> {
         self.shared
             .change_and_wake_driver(|state, now| state.machine.poll_request(self.id, now))
     }
 
-    /// Writes a request, which is sent.
+    /// Writes a request in the form of its stream, and tells observers that it
+    /// is sent, which the caller does next.
     pub(super) fn write(&self, request: Request, writer: &mut RequestWriter) -> Bytes {
         let message = writer.write(request);
         if let Some(info) = &self.info {
@@ -89,9 +93,9 @@ impl Exchange {
         message
     }
 
-    /// Parses one response, has its resources judged, and applies the verdict.
-    /// A response that breaks the protocol is reported to observers, and the
-    /// stream goes on.
+    /// Parses one response, has its resources judged without the lock, and applies
+    /// the verdict. A response that breaks the protocol is reported to observers,
+    /// and the stream goes on.
     ///
     /// # Errors
     /// The bytes are no response.
@@ -140,29 +144,39 @@ impl Exchange {
             });
         }
 
+        self.apply_judgement(&delivery, judgement, set_version.as_ref());
+        Ok(())
+    }
+
+    /// Gives the verdict on a delivery to the machine, and caches the messages of
+    /// the good resources, in one change. If nobody waits for the verdict any
+    /// more, it changes nothing in the machine.
+    fn apply_judgement(
+        &self,
+        delivery: &Delivery,
+        judgement: Judgement,
+        set_version: Option<&Version>,
+    ) {
         let (url, nonce) = (&delivery.type_url, &delivery.nonce);
         let outcome = self.shared.change_and_wake_others(self.id, |state, now| {
             let verdict = judgement.verdict;
-            state
-                .rejections
-                .record(&delivery, &verdict, set_version.as_ref());
+            state.rejections.record(delivery, &verdict, set_version);
             let machine = &mut state.machine;
             let outcome = machine.handle_verdict(self.id, url, nonce, verdict, now);
             // Messages come after the verdict, which drops the resources that
             // they replace.
             for (resource, message) in judgement.messages {
-                state
-                    .values
-                    .insert(url, &resource, message, set_version.as_ref());
+                state.values.insert(url, &resource, message, set_version);
             }
             outcome
         });
         if let Err(error) = outcome {
             self.report_fault(&error);
         }
-        Ok(())
     }
 
+    /// Tells observers of an error that is the server's fault. Others, as of a
+    /// stream that has ended meanwhile, are no news.
     fn report_fault(&self, error: &SinkError) {
         if let Some(info) = &self.info
             && error.blame() == Blame::Peer

@@ -22,7 +22,7 @@ impl FileTask {
     /// subscribed names change. A file with a mistake changes nothing but the
     /// error that watchers see.
     pub(super) async fn run(mut self) {
-        self.exchange.connected();
+        self.exchange.handle_connected();
         let mut names = Locators::default();
         let mut type_url = None;
         let mut last_response: Option<Bytes> = None;

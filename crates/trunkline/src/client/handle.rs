@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hashbrown::HashMap;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use trunkline_core::client::{Origin, ServerId, SourceId, WatchId, Watched};
 use trunkline_core::message::Mode;
 use trunkline_core::name::Selector;
@@ -110,7 +110,8 @@ impl Client {
         ClientBuilder::default()
     }
 
-    /// Starts a client in the present runtime.
+    /// Starts the driver and the trees of a client in the present runtime.
+    /// Panics outside of one.
     pub(super) fn start(
         shared: Arc<Shared>,
         settings: Settings,
@@ -189,6 +190,7 @@ impl Client {
         self.running.watch_many(watched, None)
     }
 
+    /// Returns the subject of a watch that asks for nothing: any source counts.
     fn watched<T>(&self, query: &Query<T>) -> Watched {
         let settings = &self.running.settings;
         Watched {
@@ -220,7 +222,7 @@ impl Client {
         Ok(reporter)
     }
 
-    /// The metrics of the client, with gRPC's names (C66).
+    /// Returns the metrics of the client, with gRPC's names (C66).
     #[must_use]
     pub fn metrics(&self) -> Vec<Sample> {
         self.running.metrics()
@@ -249,20 +251,13 @@ impl Running {
         let mut sources = lock(&self.sources);
         let id = self.shared.change(|state, now| {
             let machine = &mut state.machine;
+            let (timeout, manners) = (source.initial_fetch_timeout, &self.manners);
             let id = match &source.specifier {
                 Specifier::Api(api) => {
-                    let timeout = source.initial_fetch_timeout;
-                    sources.find_or_add_api_source(machine, api, timeout, &type_url, &self.manners)
+                    sources.find_or_add_api_source(machine, api, timeout, &type_url, manners)
                 }
                 Specifier::Path(path) => {
-                    let timeout = source.initial_fetch_timeout;
-                    sources.find_or_add_file_source(
-                        machine,
-                        path,
-                        timeout,
-                        &type_url,
-                        &self.manners,
-                    )
+                    sources.find_or_add_file_source(machine, path, timeout, &type_url, manners)
                 }
                 Specifier::Ads => return Err(SourceError::NoAds),
                 Specifier::SelfSource => return Err(SourceError::NoParent),
@@ -341,48 +336,62 @@ impl Running {
         WatchMany::new(news, type_url, Arc::new(inner))
     }
 
-    /// Adds a watch to the machine, whose news go to the cell.
+    /// Adds a watch to the machine, and delivers to the cell what is known
+    /// already. A watch with a cell of many names whose selector is a name
+    /// watches the collection of that name, or else the whole type.
     pub(super) fn add_watch(&self, mut watched: Watched, cell: Cell) -> WatchId {
-        // A cell of many reads a collection or all names: a name that stands
-        // for no collection watches all.
         if matches!(cell, Cell::Many(_))
             && let Selector::Name(name) = &watched.selector
         {
             let glob = trunkline_core::name::Glob::of(name);
             watched.selector = glob.map_or(Selector::Wildcard, Selector::Glob);
         }
-        self.shared.change_and_deliver(|state, _| {
+        self.shared.change_without_waking(|state, _| {
             let id = state.machine.watch(watched);
             state.cells.insert(id, cell);
             id
         })
     }
 
-    /// Starts the task of a server: a stream, polls, or the watch of a file.
-    /// Refuses a transport that serves one type if the server is to serve all.
+    /// Starts the task of a server, in place of the one before. A server that
+    /// cannot be asked for what it is to serve is refused instead.
     pub(super) fn connect(self: &Arc<Self>, id: ServerId) {
         let Some(info) = lock(&self.sources).info.get(&id).cloned() else {
             return;
         };
-        let task = match info {
+        let Some(task) = self.start_task(id, info) else {
+            return self.refuse(id);
+        };
+        let previous = lock(&self.tasks).servers.insert(id, task.abort_handle());
+        // A task before it has ended, unless the machine gave up its stream at
+        // that moment.
+        if let Some(previous) = previous {
+            previous.abort();
+        }
+    }
+
+    /// Starts the task of a server: a stream, polls, or the watch of a file.
+    /// Returns `None`, and starts nothing, if there is no service for the only
+    /// type of its streams, or if it is polled and is to serve all types.
+    fn start_task(&self, id: ServerId, info: ServerInfo) -> Option<JoinHandle<()>> {
+        let connector = self.connector.clone();
+        Some(match info {
             ServerInfo::Api {
-                control_plane,
+                control_plane: server,
                 transport: Transport::Grpc { mode, .. },
                 only,
-            } => match path_of_stream(mode, only.as_ref()) {
-                None => return self.refuse(id),
-                Some(path) => self.runtime.spawn(
-                    StreamTask {
-                        exchange: self.exchange(id, mode, Some((&control_plane, &path))),
-                        connector: self.connector.clone(),
-                        server: control_plane,
-                        path,
-                    }
-                    .run(),
-                ),
-            },
+            } => {
+                let path = path_of_stream(mode, only.as_ref())?;
+                let task = StreamTask {
+                    exchange: self.exchange(id, mode, Some((&server, &path))),
+                    connector,
+                    server,
+                    path,
+                };
+                self.runtime.spawn(task.run())
+            }
             ServerInfo::Api {
-                control_plane,
+                control_plane: server,
                 transport:
                     Transport::Rest {
                         refresh_delay,
@@ -390,14 +399,11 @@ impl Running {
                     },
                 only,
             } => {
-                let Some(type_url) = only else {
-                    return self.refuse(id);
-                };
                 let task = PollTask {
-                    exchange: self.exchange(id, Mode::Sotw, Some((&control_plane, ""))),
-                    connector: self.connector.clone(),
-                    server: control_plane,
-                    type_url,
+                    type_url: only?,
+                    exchange: self.exchange(id, Mode::Sotw, Some((&server, ""))),
+                    connector,
+                    server,
                     refresh_delay,
                     request_timeout,
                 };
@@ -411,16 +417,12 @@ impl Running {
                 };
                 self.runtime.spawn(task.run())
             }
-        };
-        let previous = lock(&self.tasks).servers.insert(id, task.abort_handle());
-        // It has ended, unless the machine gave up its stream at that moment.
-        if let Some(previous) = previous {
-            previous.abort();
-        }
+        })
     }
 
-    /// Returns the requests and responses of a server. `stream` is the control
-    /// plane and the path that observers see; a file has none.
+    /// Makes the exchange of requests and responses with a server, and registers
+    /// its waker. `stream` is the control plane and the path that observers see;
+    /// a file has none.
     fn exchange(
         &self,
         id: ServerId,
@@ -448,15 +450,18 @@ impl Running {
         }
     }
 
-    /// Tells the machine that a server cannot be asked for the type.
+    /// Tells the machine that a server cannot be asked for the type, as if an
+    /// attempt to connect had failed. It is for the driver's task, which polls for
+    /// what follows.
     fn refuse(&self, id: ServerId) {
         let reason = "the type has no service of its own; use an aggregated stream";
-        self.shared.change_and_deliver(|state, now| {
+        self.shared.change_without_waking(|state, now| {
             state.machine.handle_disconnected(id, reason, now);
         });
     }
 
-    /// Closes the stream to a server.
+    /// Ends the task of a server, and with it its stream. The machine has decided
+    /// it, and is not told.
     pub(super) fn close(&self, id: ServerId) {
         self.shared.read(|state, _| state.wakers.remove(&id));
         if let Some(task) = lock(&self.tasks).servers.remove(&id) {
@@ -475,23 +480,24 @@ impl Running {
         servers.collect()
     }
 
-    /// Where sources are, for people.
+    /// Returns where sources are, for people.
     pub(super) fn places(&self) -> BTreeMap<SourceId, String> {
         lock(&self.sources).places()
     }
 
-    /// The name of the client in metrics and CSDS.
+    /// Returns the name of the client in metrics and CSDS.
     pub(super) fn target(&self) -> &str {
         &self.settings.target
     }
 
-    /// The node of the client.
+    /// Returns the node of the client.
     pub(super) fn node(&self) -> &Node {
         &self.manners.node
     }
 }
 
-/// The node as Envoy's own message. Both are the same on the wire.
+/// Returns the node as Envoy's own message.
 fn envoy_node(node: &Node) -> trunkline_proto::envoy::envoy::config::core::v3::Node {
+    // Both have the same fields on the wire, so the decoding does not fail.
     prost::Message::decode(prost::Message::encode_to_vec(node).as_slice()).unwrap_or_default()
 }

@@ -70,8 +70,8 @@ impl Judge {
     }
 
     /// Decodes and validates one body. A body of an unregistered type is
-    /// accepted as it is. A check that panics costs the name of the body, and
-    /// not the stream.
+    /// accepted as it is. If a check panics, the body is rejected, and the stream
+    /// goes on.
     pub(super) fn decode(
         &self,
         type_url: &TypeUrl,
@@ -83,6 +83,7 @@ impl Judge {
                 report: None,
             });
         }
+        // A resource without a body is a negative answer, read as an empty message.
         let body = resource.body.clone().unwrap_or_default();
         let check = || self.types.accept(type_url.as_str(), &body, &self.policy);
         // A check may be the program's own; it gets the body alone.

@@ -94,6 +94,8 @@ impl Counters {
         }
     }
 
+    /// Adds to a counter, and makes it with the first count that is not zero. An
+    /// empty `type_url` stands for all types.
     fn add(&self, name: &'static str, server: String, type_url: String, count: u64) {
         if count == 0 {
             return;

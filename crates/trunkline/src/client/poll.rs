@@ -34,19 +34,21 @@ enum End {
 }
 
 impl PollTask {
-    /// Polls until a poll fails, which the machine is told. It says when to try
+    /// Polls until a poll fails, and tells the machine, which says when to try
     /// again.
     pub(super) async fn run(self) {
         let span = self.exchange.span();
         self.poll_on().instrument(span).await;
     }
 
+    /// Polls for ever, with a pause after each poll that requests cut short, until
+    /// a poll fails.
     async fn poll_on(self) {
-        self.exchange.connecting();
+        self.exchange.notify_connecting();
         loop {
-            self.exchange.connected();
+            self.exchange.handle_connected();
             if let Err(end) = self.poll().await {
-                return self.exchange.disconnected(&end.to_string());
+                return self.exchange.handle_disconnected(&end.to_string());
             }
             // Clients that started together shall not poll together.
             let jitter = self.refresh_delay.mul_f64(fraction());
@@ -57,9 +59,10 @@ impl PollTask {
         }
     }
 
-    /// Sends the requests that are due. The version in a poll says which
-    /// resources were accepted, so the next poll is the ACK; a NACK is sent at
-    /// once.
+    /// Sends the request that is due, and applies its response. Of the requests
+    /// that follow from the response, a NACK is sent at once. Others are
+    /// discarded: the version in a poll says which resources were accepted, so
+    /// the next poll is the ACK.
     async fn poll(&self) -> Result<(), End> {
         let mut writer = self.exchange.writer();
         let mut was_answered = false;
@@ -84,12 +87,12 @@ impl PollTask {
     }
 }
 
-/// Whether a request is a NACK.
+/// Returns whether a request is a NACK.
 fn is_rejection(request: &Request) -> bool {
     matches!(request, Request::Sotw(request) if request.error.is_some())
 }
 
-/// A random part of a tenth.
+/// Returns a random number from zero to a tenth.
 fn fraction() -> f64 {
     use std::hash::{BuildHasher as _, RandomState};
     let random = RandomState::new().hash_one(0) % 1000;

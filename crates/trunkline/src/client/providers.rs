@@ -5,13 +5,13 @@ use super::bootstrap::{DataSourcePolicy, FileWatcher};
 use super::handle::Client;
 
 impl Client {
-    /// The certificates of an instance that the bootstrap names (C5).
+    /// Returns the certificates of an instance that the bootstrap names (C5).
     pub(crate) fn certificate_provider(&self, instance: &str) -> Option<&FileWatcher> {
         let bootstrap = self.running().settings.bootstrap.as_ref()?;
         bootstrap.certificate_providers.get(instance)
     }
 
-    /// The files and variables that control planes may name.
+    /// Returns the files and variables that control planes may name.
     pub(crate) fn data_sources(&self) -> &DataSourcePolicy {
         &self.running().settings.data_sources
     }

@@ -39,19 +39,20 @@ pub struct Query<T> {
 }
 
 impl<T: ResourceType> Query<T> {
-    /// One resource, by its name.
+    /// Makes the query of one resource, by its name.
     #[must_use]
     pub fn name(name: &str) -> Self {
         Self::new(T::TYPE_URL, Selector::Name(Name::new(name)))
     }
 
-    /// All resources of the type.
+    /// Makes the query of all resources of the type.
     #[must_use]
     pub fn all() -> Self {
         Self::new(T::TYPE_URL, Selector::Wildcard)
     }
 
-    /// The resources of a collection: a name that ends in `/*`, or `*`.
+    /// Makes the query of a collection, a name that ends in `/*`, or of all
+    /// resources, `*`.
     ///
     /// # Errors
     /// If the text is no name and no glob.
@@ -62,8 +63,8 @@ impl<T: ResourceType> Query<T> {
 }
 
 impl Query<Raw> {
-    /// Resources of a type that is known by its URL only, as bytes. `*` is all
-    /// of them.
+    /// Makes a query for resources of a type that is known by its URL only, as
+    /// bytes. `*` is all of them.
     ///
     /// # Errors
     /// If the text is no name and no glob.
@@ -123,7 +124,8 @@ impl<T> Query<T> {
         self
     }
 
-    /// The parameters: those given here, over those of the bootstrap.
+    /// Returns the parameters: those of the query over the defaults, or the defaults
+    /// alone if both together exceed the limits.
     pub(super) fn params(&self, defaults: &Params) -> Params {
         let given = self.params.iter().map(|(k, v)| (k.as_str(), v.as_str()));
         let all = defaults.iter().chain(given);

@@ -26,8 +26,9 @@ pub struct RejectedUpdate {
 pub(super) struct Rejections(HashMap<(TypeUrl, Name), RejectedUpdate>);
 
 impl Rejections {
-    /// Records the rejected updates of a delivery. `of_set` is the version of
-    /// the response, for resources that have no version of their own.
+    /// Records the rejected resources of a delivery, by name; a rejection without
+    /// a name is left out. `set_version` is the version of the response in state
+    /// of the world, where resources have none of their own.
     pub(super) fn record(
         &mut self,
         delivery: &Delivery,
@@ -56,7 +57,7 @@ impl Rejections {
         }
     }
 
-    /// The last rejection of a name.
+    /// Returns the last rejection of a name.
     pub(super) fn get(&self, type_url: &TypeUrl, name: &Name) -> Option<&RejectedUpdate> {
         self.0.get(&(type_url.clone(), name.clone()))
     }

@@ -82,7 +82,8 @@ impl Settings {
         }
     }
 
-    /// The aggregated stream.
+    /// Returns the aggregated stream: that of the control planes that were added by
+    /// hand, or else the bootstrap's.
     fn ads(&self) -> Option<&ConfigSource> {
         let of_bootstrap = self.bootstrap.as_ref();
         let of_bootstrap = of_bootstrap.and_then(|bootstrap| bootstrap.ads.as_ref());
@@ -145,7 +146,9 @@ impl Settings {
         Params::new(merged).unwrap_or_else(|_| self.params.clone())
     }
 
-    /// The parameters that servers are told in the node, for all names (TP2).
+    /// Returns the parameters that servers are told in the node, for all names
+    /// (TP2): the bootstrap's and the client's, or the client's alone if both
+    /// together exceed the limits.
     pub(super) fn params_of_node(&self) -> Params {
         let bootstrap = self.bootstrap.as_ref();
         let all = bootstrap.map(|bootstrap| &bootstrap.parameters.all);
@@ -155,7 +158,8 @@ impl Settings {
     }
 }
 
-/// The authority of a structured name; empty if it has none.
+/// Returns the authority of a structured name, which may be empty; `None` for
+/// another name.
 fn authority_of(selector: &Selector) -> Option<String> {
     let name = Name::new(selector.as_str());
     name.xdstp().map(|name| name.authority().to_owned())

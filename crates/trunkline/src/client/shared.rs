@@ -1,9 +1,18 @@
 //! What the tasks and the handles of one client share.
 //!
-//! The machine of the engine is behind one lock, which is held for decisions
-//! only: bodies are decoded, and messages carried, without it. Whoever has
-//! changed the machine tells watches in the same turn, so all watches of a
-//! client hear of changes in one order.
+//! The machine of the engine is behind one lock. Messages are carried, and the
+//! bodies of a response decoded and judged, without it. The lock is held while
+//! the bodies of a response are compared with those that are cached, while the
+//! machine decides, and while the news of a change are delivered: whoever
+//! changes the machine delivers them before the lock is free again, so all
+//! watches of a client hear of changes in one order.
+//!
+//! News carry decoded messages, and those that the judgement made are cached by
+//! then, each under its resource. [`ClientState::erase`] decodes a body under
+//! the lock if the resource has none: one of the bootstrap, which is never
+//! judged, when it is watched first; and a variant from a server without
+//! locators, for the sink copies it without its constraints, and the copy is
+//! another resource. Either is cached then, unless it is rejected.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -56,7 +65,7 @@ pub(super) enum Cell {
 }
 
 impl Shared {
-    /// Makes the state around a machine.
+    /// Puts the lock around a machine without sources, watches and tasks.
     pub(super) fn new(machine: machine::Client, judge: Judge) -> Self {
         Self {
             state: Mutex::new(ClientState {
@@ -74,12 +83,12 @@ impl Shared {
         }
     }
 
-    /// The time since the client was made, as the engine counts it.
+    /// Returns the time since the client was made, as the engine counts it.
     pub(super) fn now(&self) -> Moment {
         Moment::new(self.started.elapsed())
     }
 
-    /// The instant of a moment.
+    /// Returns the instant at which [`Shared::now`] is, or was, `moment`.
     pub(super) fn instant(&self, moment: Moment) -> Instant {
         self.started + moment.since_start()
     }
@@ -90,18 +99,20 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the machine, tells watches of it, and wakes all tasks, which may
-    /// have something to do.
+    /// Changes the machine, delivers the news to watches, notifies `progress`,
+    /// and wakes the driver and all streams, which may have requests to send.
+    ///
+    /// The three methods below do the same, and wake fewer.
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut ClientState, Moment) -> R) -> R {
-        let result = self.change_and_deliver(change);
+        let result = self.change_without_waking(change);
         self.wake_streams();
         self.driver.notify_one();
         result
     }
 
-    /// Changes the machine for a stream that is running: tells watches, and
-    /// wakes the driver and all streams but its own, which may have requests to
-    /// send.
+    /// Changes the machine, delivers the news, and wakes the driver and all
+    /// streams but that to `own_id`. The caller is that stream, and polls for
+    /// its own requests next.
     pub(super) fn change_and_wake_others<R>(
         &self,
         own_id: ServerId,
@@ -114,20 +125,23 @@ impl Shared {
         result
     }
 
-    /// Changes the machine for a stream that is running: tells watches, wakes
-    /// the driver, and wakes no stream.
+    /// Changes the machine, delivers the news, and wakes the driver, but no
+    /// stream: the caller is a running stream that takes its next request, or
+    /// hands over a response that is still to be judged.
     pub(super) fn change_and_wake_driver<R>(
         &self,
         change: impl FnOnce(&mut ClientState, Moment) -> R,
     ) -> R {
-        let result = self.change_and_deliver(change);
+        let result = self.change_without_waking(change);
         self.driver.notify_one();
         result
     }
 
-    /// Changes the machine and tells watches, without waking the driver or a
-    /// stream.
-    pub(super) fn change_and_deliver<R>(
+    /// Changes the machine, delivers the news, and notifies `progress`, but
+    /// wakes neither the driver nor a stream. It is right where neither has
+    /// anything new to do, as after a watch was added, and on the task of the
+    /// driver itself, which polls for actions next.
+    pub(super) fn change_without_waking<R>(
         &self,
         change: impl FnOnce(&mut ClientState, Moment) -> R,
     ) -> R {
@@ -139,13 +153,14 @@ impl Shared {
         result
     }
 
-    /// Wakes all streams: requests may be due.
+    /// Wakes all streams, polls and files: a request may be due.
     pub(super) fn wake_streams(&self) {
         let state = self.lock();
         state.wakers.values().for_each(|waker| waker.notify_one());
     }
 
-    /// Reads the machine, or takes from it what nobody else waits for.
+    /// Reads the machine, or changes what no watch is told of: nothing is
+    /// delivered, and nobody is woken.
     pub(super) fn read<R>(&self, read: impl FnOnce(&mut ClientState, Moment) -> R) -> R {
         let mut state = self.lock();
         let now = self.now();
@@ -154,7 +169,8 @@ impl Shared {
 }
 
 impl ClientState {
-    /// Passes the news of all watches on to their cells, in order.
+    /// Passes the news of all watches on to their cells, in the order in which
+    /// they came.
     fn deliver(&mut self, judge: &Judge) {
         while let Some(id) = self.machine.poll_watch() {
             self.order += 1;
@@ -162,18 +178,20 @@ impl ClientState {
                 Some(Cell::One(_) | Cell::Node(..)) => self.deliver_state(id, judge),
                 Some(Cell::Many(notify)) => notify.notify_one(),
                 Some(Cell::Collection(node, mailbox)) => mailbox.put(*node, News::Names),
+                // A watch begins and ends together with its cell.
                 None => {}
             }
         }
     }
 
-    /// Passes the state of a watch of one name on to its cell. Does nothing if
-    /// the watch has been dropped.
+    /// Passes the newest state of a watch of one name on to its cell. Does
+    /// nothing if the watch has ended.
     fn deliver_state(&mut self, id: WatchId, judge: &Judge) {
         let Some(watched) = self.machine.watched(id) else {
             return;
         };
         let type_url = watched.type_url.clone();
+        // The machine has the state of every watch whose subject it has.
         let state = self.machine.state(id).cloned().unwrap_or_default();
         let state = self.erase(&type_url, state, judge);
         match self.cells.get(&id) {
@@ -185,9 +203,10 @@ impl ClientState {
         }
     }
 
-    /// Joins a state of the machine with the decoded message of its resource,
-    /// and decodes the body if no message is cached. A body that cannot be
-    /// decoded gives a state without a value.
+    /// Joins a state of the machine with the decoded message of its resource.
+    /// If no message is cached, it decodes the body, under the lock that the
+    /// caller holds, and caches the message; the head of the file says when. A
+    /// body that is rejected gives a state without a value.
     pub(super) fn erase(
         &mut self,
         type_url: &trunkline_core::resource::TypeUrl,

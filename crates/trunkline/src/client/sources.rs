@@ -200,6 +200,7 @@ impl Sources {
     }
 }
 
+/// Returns whether one stream of a server has all types.
 fn is_aggregated(transport: Transport) -> bool {
     matches!(
         transport,

@@ -30,7 +30,7 @@ pub enum State<T> {
 }
 
 impl<T> State<T> {
-    /// The resource in use, if there is one.
+    /// Returns the resource in use, if there is one.
     pub fn value(&self) -> Option<&Loaded<T>> {
         match self {
             Self::Ready(value) | Self::Stale(value, _) => Some(value),
@@ -38,7 +38,7 @@ impl<T> State<T> {
         }
     }
 
-    /// What is wrong, if anything is.
+    /// Returns what is wrong, if anything is.
     pub fn error(&self) -> Option<&WatchError> {
         match self {
             Self::Stale(_, error) | Self::Failed(error) => Some(error),
@@ -46,7 +46,7 @@ impl<T> State<T> {
         }
     }
 
-    /// Whether nothing is known yet.
+    /// Returns whether nothing is known yet.
     pub fn is_pending(&self) -> bool {
         matches!(self, Self::Pending)
     }
@@ -91,32 +91,35 @@ impl<T> Deref for Loaded<T> {
 }
 
 impl<T> Loaded<T> {
-    /// The message.
+    /// Returns the message.
     #[must_use]
     pub fn value(&self) -> &Arc<T> {
         &self.value
     }
 
-    /// The resource as the engine has it: name, version, variant, bytes.
+    /// Returns the resource as the engine has it: name, version, variant,
+    /// bytes.
     #[must_use]
     pub fn resource(&self) -> &Arc<Resource> {
         &self.resource
     }
 
-    /// The version of the resource: the control plane's, or one made from the
-    /// bytes in state of the world, where only whole responses have versions.
+    /// Returns the version of the resource: the control plane's, or one made
+    /// from the bytes in state of the world, where only whole responses have
+    /// versions.
     #[must_use]
     pub fn version(&self) -> &Version {
         &self.resource.version
     }
 
-    /// The bytes that were received.
+    /// Returns the bytes that were received.
     #[must_use]
     pub fn body(&self) -> Bytes {
+        // A resource without a body is a negative answer, and no value.
         self.resource.body.clone().unwrap_or_default()
     }
 
-    /// Where it is from.
+    /// Returns where it is from.
     #[must_use]
     pub fn origin(&self) -> Origin {
         self.origin

@@ -44,17 +44,18 @@ impl StreamTask {
         self.open_and_exchange().instrument(span).await;
     }
 
+    /// Opens the stream and carries messages, and tells the machine how it ended.
     async fn open_and_exchange(self) {
-        self.exchange.connecting();
+        self.exchange.notify_connecting();
         let reason = match self.connector.open(&self.server, &self.path).await {
             Err(error) => error.to_string(),
             Ok(stream) => {
-                self.exchange.connected();
+                self.exchange.handle_connected();
                 let Err(end) = self.exchange_messages(stream).await;
                 end.to_string()
             }
         };
-        self.exchange.disconnected(&reason);
+        self.exchange.handle_disconnected(&reason);
     }
 
     /// Sends requests and receives responses until the stream ends. A response

@@ -66,7 +66,8 @@ impl<T: Send + Sync + 'static> Subscription<T> {
             .await;
     }
 
-    /// Waits for the same, but not for control planes that cannot be reached.
+    /// Waits as [`complete`](Self::complete) does, but gives up as soon as no
+    /// server of the source can be reached.
     ///
     /// # Errors
     /// No server of the source can be reached (C49).
@@ -101,6 +102,8 @@ impl<T: Send + Sync + 'static> Subscription<T> {
         }
     }
 
+    /// Returns the subject of a watch that sees what this source has, with the
+    /// parameters of the subscription.
     fn watched(&self) -> Watched {
         Watched {
             type_url: self.lease.type_url.clone(),

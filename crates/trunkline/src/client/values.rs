@@ -1,9 +1,10 @@
 //! The decoded messages of the resources that a client holds.
 //!
-//! A body is decoded once, when it is judged; whoever watches it later gets the
-//! same message, and so does the same body in another response: in state of the
-//! world, a response repeats every resource that has not changed. An entry lives
-//! as long as the resource: a dead one is swept when the table has doubled.
+//! A body is decoded once, when it is judged, or when it is first watched if it
+//! never was judged. Whoever watches it later gets the same message, and so does
+//! the same body in another response: in state of the world, a response repeats
+//! every resource that has not changed. An entry counts as long as its resource
+//! lives; dead ones are swept when the table has doubled.
 //!
 //! Bodies share the bytes of the message that they came in. One of them would
 //! keep all of it, so where a response brings little that is new, the known
@@ -32,7 +33,8 @@ pub(super) struct Values {
     /// By the address of the resource, which the weak reference keeps from
     /// being used again.
     entries: HashMap<usize, Entry>,
-    /// The address of a resource with a body, by the hash of type and body.
+    /// The address of a resource with a body, by the hash of type and body. Of
+    /// resources that share a body, the first counts while it lives.
     by_body: HashMap<u64, usize>,
     hasher: DefaultHashBuilder,
     /// The number of entries at which dead ones are swept.
@@ -66,8 +68,9 @@ pub(super) struct Message {
 }
 
 impl Values {
-    /// Caches the message of a resource. `of_set` is the version of the
-    /// response, for resources that have no version of their own.
+    /// Caches the message of a resource, which was accepted just now.
+    /// `set_version` is the version of its response in state of the world,
+    /// where resources have none of their own.
     pub(super) fn insert(
         &mut self,
         type_url: &TypeUrl,
@@ -98,6 +101,8 @@ impl Values {
         self.entries.insert(address(resource), entry);
     }
 
+    /// Removes the entries of resources that nobody holds any more, and sets the
+    /// number of entries at which that is done next.
     fn sweep(&mut self) {
         self.entries.retain(|_, entry| entry.of.strong_count() > 0);
         let entries = &self.entries;
@@ -106,13 +111,13 @@ impl Values {
         self.sweep_at = self.entries.len() * 2;
     }
 
-    /// The message of a resource, if it was kept.
+    /// Returns the message of this very resource, and not of an equal one.
     pub(super) fn get(&self, resource: &Arc<Resource>) -> Option<ErasedValue> {
         let entry = self.entries.get(&address(resource))?;
         Some(Arc::clone(&entry.message.value))
     }
 
-    /// How a resource was received.
+    /// Returns how this very resource was received.
     pub(super) fn receipt(&self, resource: &Arc<Resource>) -> Option<&Receipt> {
         let entry = self.entries.get(&address(resource))?;
         Some(&entry.receipt)
@@ -121,7 +126,7 @@ impl Values {
     /// Replaces the bodies of a response that are cached by the cached bytes,
     /// and returns their decoded messages. If less than half of the bytes is
     /// new, the new bodies are copied, so that they do not keep the whole
-    /// response in memory.
+    /// response in memory. It hashes every body, and decodes none.
     pub(super) fn recognize(&self, response: &mut Response) -> Known {
         let mut known_bodies = Known::default();
         if self.by_body.is_empty() {
@@ -131,6 +136,8 @@ impl Values {
             Response::Sotw(response) => (&response.type_url, &mut response.resources),
             Response::Delta(response) => (&response.type_url, &mut response.resources),
         };
+        // A list that many streams share is a source's; what was read is its
+        // reader's own.
         let ResourceList::Own(list) = list else {
             return known_bodies;
         };
@@ -170,7 +177,8 @@ impl Values {
         self.hasher.hash_one((type_url.as_str(), &body[..]))
     }
 
-    /// A body that lives and equals this one, and its message.
+    /// Finds the body of a live resource of the type that equals `body`, and its
+    /// message. `hash` is that of type and body.
     fn find(&self, hash: u64, type_url: &TypeUrl, body: &Bytes) -> Option<(Bytes, &Message)> {
         let entry = self.entries.get(self.by_body.get(&hash)?)?;
         let held = entry.of.upgrade()?.body.clone()?;
@@ -178,19 +186,22 @@ impl Values {
     }
 }
 
-/// The messages of the bodies of a response that are known.
+/// The messages of the bodies of a response that are known, by the address of
+/// the body's bytes.
 #[derive(Default)]
 pub(super) struct Known(HashMap<usize, Message>);
 
 impl Known {
-    /// The message of a body.
+    /// Returns the message of a body of the response that was recognized. It
+    /// goes by the body's address: a copy of the bytes has none.
     pub(super) fn get(&self, body: &Bytes) -> Option<&Message> {
         let address = (!body.is_empty()).then(|| body.as_ptr() as usize);
         self.0.get(&address?)
     }
 }
 
-/// The body of a resource that nobody shares yet.
+/// Returns the body of a resource to be replaced; `None` if it is empty, or if
+/// the resource is shared already.
 fn body_mut(one: &mut WireResource) -> Option<&mut Bytes> {
     let body = Arc::get_mut(&mut one.resource)?.body.as_mut();
     // An empty one has no address of its own.

@@ -54,7 +54,8 @@ impl<T: Send + Sync + 'static> Watch<T> {
         }
     }
 
-    /// The newest state. The next call of [`Watch::changed`] waits for another.
+    /// Returns the newest state. The next call of [`Watch::changed`] waits for
+    /// another.
     pub fn state(&mut self) -> State<T> {
         self.receiver.borrow_and_update().typed()
     }
@@ -93,8 +94,8 @@ impl<T: Send + Sync + 'static> Watch<T> {
         }
     }
 
-    /// The place of the newest state in the order of all news of the client:
-    /// of two watches, the one with the greater number changed later.
+    /// Returns the place of the newest state in the order of all news of the
+    /// client: of two watches, the one with the greater number changed later.
     #[must_use]
     pub fn order(&self) -> u64 {
         self.receiver.borrow().order

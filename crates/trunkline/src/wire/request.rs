@@ -11,7 +11,7 @@ use trunkline_core::name::Name;
 use trunkline_core::params::{Params, ParamsError};
 use trunkline_core::resource::{Nonce, TypeUrl, Version};
 use trunkline_proto::discovery::{
-    Answer, DecodeError, DeltaDiscoveryRequest, DiscoveryRequest, Inbound, Limits, Node, Refusal,
+    DecodeError, DeltaDiscoveryRequest, DiscoveryRequest, Inbound, Limits, Node, PlainAck, Refusal,
     ResourceLocator, Status,
 };
 
@@ -101,7 +101,7 @@ impl Reader {
     /// Parses a state-of-the-world request. A request that only acknowledges a
     /// response of a known type is not decoded.
     pub(crate) fn read_sotw(&mut self, raw: Bytes) -> Result<Read<SotwRequest>, DecodeError> {
-        if let Some(ack) = Answer::sotw(&raw)
+        if let Some(ack) = PlainAck::sotw(&raw)
             && let Some(type_url) = self.known_type(&ack, raw.len())
         {
             return Ok(Read::acknowledgement(SotwRequest {
@@ -118,7 +118,7 @@ impl Reader {
     /// known type is not decoded, and neither are long initial versions that
     /// another stream has sent before.
     pub(crate) fn read_delta(&mut self, raw: Bytes) -> Result<Read<DeltaRequest>, DecodeError> {
-        if let Some(ack) = Answer::delta(&raw)
+        if let Some(ack) = PlainAck::delta(&raw)
             && let Some(type_url) = self.known_type(&ack, raw.len())
         {
             return Ok(Read::acknowledgement(DeltaRequest {
@@ -162,7 +162,7 @@ impl Reader {
     /// the limits, of a type that was requested before, and by the node that
     /// was read last. `len` is the length of the whole request. `None` means
     /// that the request has to be decoded.
-    fn known_type(&self, ack: &Answer<'_>, len: usize) -> Option<&TypeUrl> {
+    fn known_type(&self, ack: &PlainAck<'_>, len: usize) -> Option<&TypeUrl> {
         let longest = ack.nonce.len().max(ack.version.len());
         let is_within_limits =
             len <= self.limits.message_bytes && longest <= self.limits.text_bytes;

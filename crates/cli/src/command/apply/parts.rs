@@ -179,7 +179,7 @@ mod tests {
     use trunkline_proto::descriptor::types;
     use trunkline_proto::discovery::{DiscoveryResponse, Resource};
 
-    /// All pieces of a part, with their numbers in the file.
+    /// Returns all pieces of a part, with their numbers in the file.
     fn pieces(bytes: Vec<u8>, first: Origin) -> Vec<(usize, Piece)> {
         let mut pieces = Pieces::new(Cursor::new(bytes));
         let mut all = Vec::new();

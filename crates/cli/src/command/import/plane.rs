@@ -193,11 +193,13 @@ impl Fetching {
             .show_text(|| format!("fetched {count} resources"));
     }
 
+    /// Makes the failure of an import that reaches no control plane.
     fn unreachable(&self) -> Failure {
         let Servers { shown, hint } = &self.servers;
         Failure::unreachable(format!("no control plane is reached at {shown}; {hint}"))
     }
 
+    /// Makes the failure of a control plane that does not answer `what` in time.
     fn silent(&self, what: &str) -> Failure {
         let seconds = self.patience.as_secs_f64();
         let shown = &self.servers.shown;

@@ -51,7 +51,7 @@ pub(super) fn run(args: &cli::McpSource, global: Global) -> Result<()> {
     result
 }
 
-/// The settings of the server behind the source: those of the flags, which are
+/// Reads the settings of the server behind the source from the flags, which are
 /// flags of `serve` too.
 fn settings_of(args: &cli::McpSource) -> Result<Settings> {
     let text = |path: &PathBuf| path.display().to_string();
@@ -68,6 +68,8 @@ fn settings_of(args: &cli::McpSource) -> Result<Settings> {
     resolve(None, &raw).map_err(Failure::usage)
 }
 
+/// Serves the contents of a server as collections, until a signal ends the
+/// program. Sinks are let in, or dialled, after the first load.
 async fn serve(args: &cli::McpSource, settings: &Settings, lanes: Lanes) -> Result<()> {
     let mut ends = Ends::new()?;
     let plaintext = Arc::new(PlaintextLog::default());
@@ -144,7 +146,7 @@ async fn serve(args: &cli::McpSource, settings: &Settings, lanes: Lanes) -> Resu
     Ok(())
 }
 
-/// The canaries of the flags.
+/// Returns the canaries of the flags.
 fn canaries(args: &cli::McpSource) -> Result<Option<Canaries>> {
     let Some(text) = &args.canary else {
         return Ok(None);

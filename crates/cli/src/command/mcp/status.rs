@@ -38,14 +38,18 @@ fn show(status: &Value) -> String {
     }
 }
 
+/// Returns the items of a list in a status; none if there is no such list.
 fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     value[key].as_array().into_iter().flatten()
 }
 
+/// Returns a text in a status; empty if there is none.
 fn text(value: &Value, key: &str) -> String {
     value[key].as_str().unwrap_or_default().to_owned()
 }
 
+/// Writes the collections of a source, its roll-out, and its sinks: a row for each,
+/// or one for each collection that a sink rejects.
 fn show_source(status: &Value) -> String {
     let mut collections = Table::new(&["COLLECTION", "RESOURCES"]);
     for one in list(status, "collections") {
@@ -106,6 +110,7 @@ fn show_rollout(rollout: &Value) -> String {
     format!("{line}\n\n")
 }
 
+/// Writes the source of a sink, and its collections.
 fn show_sink(status: &Value) -> String {
     let source = match status["source"].as_str() {
         Some(source) => format!("source {source}\n\n"),

@@ -51,7 +51,7 @@ async fn watch(args: &cli::McpWatch, options: SinkOptions) -> Result<()> {
     let sink = McpSink::new(options, move |delivery: Delivery| {
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         let collection = delivery.collection.clone();
-        let verdict = match seen.take(delivery, output) {
+        let verdict = match seen.record(delivery, output) {
             Ok(lines) => match super::super::print(lines.as_bytes()) {
                 Ok(()) => Verdict::Accept,
                 Err(failure) => Verdict::Reject(vec![Rejected {
@@ -109,8 +109,12 @@ struct Seen {
 }
 
 impl Seen {
-    /// Takes a delivery, and writes what it changes.
-    fn take(
+    /// Records the versions of a delivery, and returns a line for each resource
+    /// that it changes. A first delivery without resources has a line, too.
+    ///
+    /// # Errors
+    /// A resource cannot be shown. Then the delivery is rejected.
+    fn record(
         &mut self,
         delivery: Delivery,
         output: McpOutput,
@@ -211,7 +215,8 @@ fn show(
     Ok(format!("{shown}\n"))
 }
 
-/// The contents of a body, if its type is known; else the number of its bytes.
+/// Returns the contents of a body, if its type is known; else the number of its
+/// bytes.
 fn show_body(type_url: &str, body: &bytes::Bytes) -> Value {
     let decoded = redact::redact(type_url, body.clone()).ok();
     let text = decoded.map(|message| text::to_node(&message, None).to_json());

@@ -125,7 +125,7 @@ fn summary(recording: &Recording) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// What people call a protocol.
+/// Returns what people call a protocol.
 fn mode_word(mode: Mode) -> &'static str {
     match mode {
         Mode::Delta => "delta",

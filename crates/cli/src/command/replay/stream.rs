@@ -228,8 +228,8 @@ impl Replayed {
         message.freeze()
     }
 
-    /// The place of the first response of a type from a place on; the end if
-    /// there is none.
+    /// Returns the place of the first response of a type from a place on; the
+    /// end if there is none.
     fn place_from(&self, from: usize, type_url: &str) -> usize {
         let responses = &self.recording.responses;
         let rest = responses.iter().enumerate().skip(from);

@@ -36,7 +36,8 @@ impl Client {
         }
     }
 
-    /// Whether variants are told apart by the client, so that one is left.
+    /// Returns whether variants are told apart by the client, so that one is
+    /// left.
     pub(super) fn is_any(&self) -> bool {
         matches!(self, Self::Any)
     }

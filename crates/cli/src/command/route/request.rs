@@ -57,6 +57,7 @@ impl Given {
         Ok(request)
     }
 
+    /// Returns the request as the crate of traffic takes it.
     pub(super) fn request(&self) -> Request<'_> {
         Request {
             method: &self.method,

@@ -55,7 +55,7 @@ static OF_GRPC: LazyLock<Arc<SupportedFields>> = LazyLock::new(|| {
 });
 
 impl SupportedFields {
-    /// The fields that gRPC supports.
+    /// Returns the fields that gRPC supports.
     #[must_use]
     pub fn grpc() -> Arc<Self> {
         OF_GRPC.clone()
@@ -69,7 +69,7 @@ impl SupportedFields {
         Table::parse(list).map(|table| Self { table })
     }
 
-    /// The fields that gRPC supports, and those of another list.
+    /// Returns the fields that gRPC supports, and those of another list.
     ///
     /// # Errors
     /// A message or a field does not exist.

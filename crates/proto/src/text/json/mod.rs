@@ -139,8 +139,8 @@ impl Reader<'_> {
     fn count_value(&mut self) -> Result<(), Fault> {
         let position = self.at;
         let result = match self.peek() {
-            Some('{' | '[') => self.budget.take_collection(),
-            _ => self.budget.take_scalar(),
+            Some('{' | '[') => self.budget.charge_collection(),
+            _ => self.budget.charge_scalar(),
         };
         result.map_err(|problem| (position, problem))
     }

@@ -161,7 +161,7 @@ impl<'a> Builder<'a> {
         let located = |problem| (position, problem);
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                self.budget.take_scalar().map_err(located)?;
+                self.budget.charge_scalar().map_err(located)?;
                 let tag = tag.as_deref();
                 let value = self
                     .schema
@@ -256,7 +256,7 @@ impl<'a> Builder<'a> {
         if self.levels.len() >= max {
             return Err(Problem::TooDeep { max });
         }
-        self.budget.take_collection()?;
+        self.budget.charge_collection()?;
         self.levels.push(Level {
             at: position,
             anchor,

@@ -29,7 +29,7 @@ enum Part {
     Literal(Box<str>),
     Operator {
         operator: Operator,
-        /// The most characters of the value.
+        /// The most bytes of the value.
         max: Option<usize>,
     },
 }

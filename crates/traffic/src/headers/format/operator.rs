@@ -195,6 +195,7 @@ impl Operator {
 }
 
 impl Takes {
+    /// Returns whether an operator of this kind may have the argument.
     fn accepts(self, argument: Option<&str>) -> bool {
         match self {
             Self::Nothing => argument.is_none(),
@@ -215,10 +216,12 @@ fn header_source(name: &str) -> Option<Of> {
     }
 }
 
+/// Returns the error of an argument that an operator cannot have.
 fn wrong(text: &str) -> String {
     format!("cannot have {text:?}")
 }
 
+/// Parses the argument of `QUERY_PARAMS`: whether escapes are decoded.
 fn parse_query(text: &str) -> Result<Operator, String> {
     match text {
         "" | "ORIG" => Ok(Operator::Query { decodes: false }),

@@ -19,6 +19,7 @@ fn text(value: impl Into<String>) -> Bytes<'static> {
 }
 
 impl Operator {
+    /// Appends the value of the operator; nothing if the context does not have it.
     pub(super) fn write(&self, context: &FormatContext<'_>, output: &mut Vec<u8>) {
         output.extend_from_slice(&self.value(context));
     }
@@ -109,6 +110,7 @@ impl Operator {
     }
 }
 
+/// Returns the first value of a header of a request, a response or its trailers.
 fn header<'v>(of: Of, name: &str, context: &FormatContext<'v>) -> Option<&'v [u8]> {
     match of {
         Of::Request => context.request.and_then(|request| request.header(name)),

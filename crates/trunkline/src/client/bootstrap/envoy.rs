@@ -58,6 +58,8 @@ pub(super) fn read(format: Format, file: &str, text: &str) -> Result<Bootstrap, 
     Ok(bootstrap)
 }
 
+/// Returns the place of a field in the text, or of the nearest part around it if
+/// the field is not written there.
 fn place_of(written: &Written, file: &str, path: &str) -> Place {
     Place {
         file: file.to_owned(),

@@ -20,7 +20,8 @@ pub struct ListenerTemplates {
 }
 
 impl Default for ListenerTemplates {
-    /// The target itself is the name (C7).
+    /// Makes the templates of a bootstrap that has none: the target itself is
+    /// the name, and servers cannot be set up (C6, C7).
     fn default() -> Self {
         Self {
             client: PLACEHOLDER.to_owned(),
@@ -83,12 +84,12 @@ pub(super) fn server_listener_name(
     Ok(fill(template, address))
 }
 
-/// The start that every template of an authority needs (C8).
+/// Returns the text with which every template of an authority has to start (C8).
 pub(super) fn needed_start(authority: &str) -> String {
     format!("xdstp://{}/", percent_encode_path(authority))
 }
 
-/// The template of an authority that has none (C8).
+/// Returns the template of an authority that has none (C8).
 fn default_template(authority: &str) -> String {
     let start = needed_start(authority);
     format!("{start}envoy.config.listener.v3.Listener/{PLACEHOLDER}")

@@ -59,8 +59,8 @@ fn read_file(path: &Path) -> Result<String, ConfigError> {
     })
 }
 
-/// The format of a text: JSON begins with a brace and a quote, whatever its
-/// file is called.
+/// Returns the format of a text: JSON begins with a brace and a quote, whatever
+/// its file is called.
 fn format_of(file: &str, text: &str) -> Format {
     match text.trim_start().strip_prefix('{') {
         Some(rest) if rest.trim_start().starts_with(['"', '}']) => Format::Json,
@@ -68,7 +68,7 @@ fn format_of(file: &str, text: &str) -> Format {
     }
 }
 
-/// Checks whether a text is a bootstrap of gRPC rather than of Envoy: only
+/// Returns whether a text is a bootstrap of gRPC rather than of Envoy: only
 /// gRPC's has `xds_servers`. A text that cannot be parsed counts as Envoy's.
 fn is_grpc(format: Format, file: &str, text: &str) -> bool {
     let documents = text::parse(format, file, text, &Limits::default());

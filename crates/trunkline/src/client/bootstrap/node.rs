@@ -32,9 +32,9 @@ pub(super) fn add_client_fields(node: &mut Node) {
     }
 }
 
-/// The node as requests are written with it.
+/// Returns the node as requests are written with it.
 pub(super) fn on_the_wire(node: &Node) -> discovery::Node {
     let bytes = node.encode_to_vec();
-    // The same message, with fewer fields.
+    // The same message with fewer fields, so the decoding does not fail.
     discovery::Node::decode(bytes.as_slice()).unwrap_or_default()
 }

@@ -60,7 +60,7 @@ impl DynamicParameters {
 pub(super) fn read_all(settings: &Part<'_, '_>, node: &Node) -> Params {
     let mut pairs = from_metadata(settings, node);
     pairs.extend(pairs_of(settings));
-    checked(pairs, &settings.scope.field(KEY))
+    make_set(pairs, &settings.scope.field(KEY))
 }
 
 /// Reads the parameters in the settings of an authority; `None` if there are
@@ -68,7 +68,7 @@ pub(super) fn read_all(settings: &Part<'_, '_>, node: &Node) -> Params {
 pub(super) fn read_authority_params(authority: &Part<'_, '_>) -> Option<Params> {
     authority.get(KEY)?;
     let pairs = pairs_of(authority);
-    Some(checked(pairs, &authority.scope.field(KEY)))
+    Some(make_set(pairs, &authority.scope.field(KEY)))
 }
 
 /// Reads the parameters of a node for each type.
@@ -77,7 +77,7 @@ pub(super) fn read_by_type(node: &Node, scope: &Scope<'_>) -> BTreeMap<String, P
     let types = node.dynamic_parameters.iter().map(|(url, context)| {
         let pairs = context.params.iter();
         let pairs = pairs.map(|(key, value)| (key.clone(), value.clone()));
-        (url.clone(), checked(pairs.collect(), &scope.key(url)))
+        (url.clone(), make_set(pairs.collect(), &scope.key(url)))
     });
     types.collect()
 }
@@ -87,6 +87,8 @@ const FROM_METADATA: &str = "dynamic_parameters_from_metadata";
 
 type Pairs = Vec<(String, String)>;
 
+/// Reads the parameters that are written out. A value that is no text is reported
+/// and left out.
 fn pairs_of(settings: &Part<'_, '_>) -> Pairs {
     let entries = settings.entries(KEY).into_iter();
     let pairs = entries.filter_map(|(key, value)| Some((key.to_owned(), value.text()?.to_owned())));
@@ -111,8 +113,9 @@ fn from_metadata(settings: &Part<'_, '_>, node: &Node) -> Pairs {
     pairs.collect()
 }
 
-/// Makes a set; one beyond the limits is a mistake.
-fn checked(pairs: Pairs, scope: &Scope<'_>) -> Params {
+/// Makes a set of parameters. A set beyond the limits is reported as a mistake,
+/// and empty.
+fn make_set(pairs: Pairs, scope: &Scope<'_>) -> Params {
     let params = Params::new(pairs);
     params.unwrap_or_else(|error| scope.mistake(Problem::Params(error)).unwrap_or_default())
 }

@@ -42,7 +42,7 @@ impl DataSourcePolicy {
         self
     }
 
-    /// Checks whether a control plane may name this file. A path with `..` is
+    /// Returns whether a control plane may name this file. A path with `..` is
     /// never allowed, because it may lead out of the allowed ones.
     #[must_use]
     pub fn allows_file(&self, file: &Path) -> bool {
@@ -55,7 +55,7 @@ impl DataSourcePolicy {
         !goes_up && allowed_paths.any(|allowed| file.starts_with(allowed))
     }
 
-    /// Whether a control plane may name this environment variable.
+    /// Returns whether a control plane may name this environment variable.
     #[must_use]
     pub fn allows_variable(&self, name: &str) -> bool {
         self.variables.contains(name)

@@ -169,6 +169,8 @@ pub enum Problem {
     Params(ParamsError),
 }
 
+/// Returns the end of a sentence that proposes the nearest name, or to add the
+/// cluster.
 fn did_you_mean(near: Option<&str>) -> String {
     match near {
         Some(near) => format!(", did you mean {near:?}?"),

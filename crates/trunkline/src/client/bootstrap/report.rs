@@ -21,7 +21,7 @@ struct Findings {
 }
 
 impl Report {
-    /// The scope of the message as a whole.
+    /// Returns the scope of the message as a whole.
     pub(super) fn root(&self) -> Scope<'_> {
         Scope {
             report: self,
@@ -91,36 +91,37 @@ pub(super) struct Scope<'r> {
 }
 
 impl<'r> Scope<'r> {
-    /// The scope of a field; a path of several with dots between them.
+    /// Returns the scope of a field, or of one further down: `name` may be several
+    /// names with dots between them.
     pub(super) fn field(&self, name: &str) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
-        self.at(format!("{}{dot}{name}", self.path))
+        self.with_path(format!("{}{dot}{name}", self.path))
     }
 
-    /// The scope of an item of a list.
+    /// Returns the scope of an item of the list in a field.
     pub(super) fn index(&self, name: &str, index: usize) -> Self {
         let list = self.field(name);
-        self.at(format!("{}[{index}]", list.path))
+        self.with_path(format!("{}[{index}]", list.path))
     }
 
-    /// The scope of a value of a map.
+    /// Returns the scope of a value of this map.
     pub(super) fn key(&self, key: impl Display) -> Self {
         let key = key.to_string();
-        self.at(format!("{}[{key:?}]", self.path))
+        self.with_path(format!("{}[{key:?}]", self.path))
     }
 
-    /// The scope of another part of the same text.
+    /// Returns the scope of another part of the same text, by its whole path.
     pub(super) fn elsewhere(&self, path: &str) -> Self {
-        self.at(path.to_owned())
+        self.with_path(path.to_owned())
     }
 
-    fn at(&self, path: String) -> Self {
+    /// Returns the scope of a part of the same text, by its whole path.
+    fn with_path(&self, path: String) -> Self {
         let report = self.report;
         Self { report, path }
     }
 
-    /// Reports a mistake, unless it follows from one in the text. Always
-    /// returns
+    /// Reports a mistake, unless it follows from one in the text. Always returns
     /// `None`, for the caller to return.
     pub(super) fn mistake<T>(&self, problem: Problem) -> Option<T> {
         let mut findings = self.report.findings.borrow_mut();
@@ -148,7 +149,7 @@ impl<'r> Scope<'r> {
         findings.warnings.push(self.finding(problem));
     }
 
-    /// Reports a field that is missing. Always `None`.
+    /// Reports a field that is missing. Always returns `None`.
     pub(super) fn missing<T>(&self, field: &'static str, remedy: &'static str) -> Option<T> {
         self.mistake(Problem::Missing { field, remedy })
     }
@@ -169,6 +170,7 @@ impl<'r> Scope<'r> {
         self.warn(Problem::Ignored { what, remedy });
     }
 
+    /// Makes a finding about this part, without a place yet.
     fn finding(&self, problem: Problem) -> Mistake {
         Mistake {
             place: None,
@@ -178,9 +180,9 @@ impl<'r> Scope<'r> {
     }
 }
 
-/// Whether one of two paths leads into the other. Every path leads into the
-/// empty one, which is that of an unknown field at the top: it says nothing of
-/// the others.
+/// Returns whether one of two paths leads into the other. Every path leads into
+/// the empty one, which is that of an unknown field at the top: it says nothing
+/// of the others.
 fn is_related(a: &str, b: &str) -> bool {
     let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
     let rest = long.strip_prefix(short).filter(|_| !short.is_empty());

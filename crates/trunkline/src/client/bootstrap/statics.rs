@@ -60,6 +60,8 @@ impl StaticResource {
     }
 }
 
+/// Returns what people call a resource of a type. Other static resources than
+/// listeners and clusters are secrets.
 fn kind(type_url: &str) -> &'static str {
     match type_url {
         types::LISTENER => "listener",
@@ -90,7 +92,8 @@ impl Statics {
         clusters.find(|(_, cluster)| cluster.name == name)
     }
 
-    /// The name of a cluster that is nearest to a name that no cluster has.
+    /// Returns the name of a cluster that is nearest to a name that no cluster
+    /// has.
     pub(super) fn nearest_cluster(&self, name: &str) -> Option<String> {
         let names = self.clusters.iter().map(|cluster| cluster.name.clone());
         text::nearest(name, names)

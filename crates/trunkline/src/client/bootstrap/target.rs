@@ -11,7 +11,8 @@ const DEFAULT_PORT: u16 = 443;
 
 const EXAMPLE: &str = "xds.example.com:443, dns:///host:port or unix:/run/xds.sock";
 
-/// Parses a target. Only an `ipv4` or `ipv6` target may list several addresses.
+/// Parses a target as one or more addresses of a control plane. Only an `ipv4` or
+/// `ipv6` target may list several.
 pub(super) fn parse(text: &str) -> Result<Vec<Address>, Problem> {
     let address_problem = |reason| Problem::Address {
         text: without_user(text),
@@ -41,7 +42,9 @@ pub(super) fn parse(text: &str) -> Result<Vec<Address>, Problem> {
     addresses.ok_or_else(|| address_problem("it has no host, or no number as its port"))
 }
 
-/// Splits the scheme off. A host before a port is none.
+/// Splits a target into its scheme, which may be empty, and the rest. What stands
+/// before the first colon is a scheme if it is a known one, or if two slashes
+/// follow; otherwise it is a host.
 fn split_scheme(text: &str) -> (&str, &str) {
     match text.split_once(':') {
         Some((scheme, rest)) if SCHEMES.contains(&scheme) => (scheme, rest),
@@ -82,7 +85,8 @@ fn host_and_port(text: &str) -> Option<Address> {
     })
 }
 
-/// A text to quote: what stands before an `@` may be a password.
+/// Returns a target as an error may quote it: without what stands before an `@`,
+/// which may be a password.
 fn without_user(text: &str) -> String {
     match text.rsplit_once('@') {
         Some((_, host)) => format!("…@{host}"),

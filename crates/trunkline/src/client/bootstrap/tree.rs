@@ -30,7 +30,8 @@ impl<'t, 'r> Part<'t, 'r> {
         (entry.node.value != Value::Null).then_some(part)
     }
 
-    /// The text; anything else is a mistake.
+    /// Returns the text of the value; reports a mistake and returns `None` if it
+    /// is anything else.
     pub(super) fn text(&self) -> Option<&'t str> {
         match &self.node.value {
             Value::String(text) => Some(text),
@@ -38,8 +39,8 @@ impl<'t, 'r> Part<'t, 'r> {
         }
     }
 
-    /// The text of a field; `Some(None)` if it is not set, and `None` after a
-    /// mistake.
+    /// Returns the text of a field; `Some(None)` if it is not set, and `None`
+    /// after a mistake.
     pub(super) fn text_of(&self, key: &str) -> Option<Option<&'t str>> {
         self.get(key)
             .map_or(Some(None), |part| part.text().map(Some))
@@ -60,7 +61,8 @@ impl<'t, 'r> Part<'t, 'r> {
             .collect()
     }
 
-    /// `None` if a field is set, and no list: then that has been reported.
+    /// Returns `None` if a field is set and is no list. Nothing is reported:
+    /// [`Part::items`] has done that.
     pub(super) fn list_or_none(&self, key: &str) -> Option<()> {
         let value = self.get(key).map(|part| &part.node.value);
         matches!(value, None | Some(Value::List(_))).then_some(())
@@ -82,6 +84,8 @@ impl<'t, 'r> Part<'t, 'r> {
         entries.collect()
     }
 
+    /// Reports that the value is of another kind than `expected`, which names it
+    /// with its article. Returns `None`.
     fn wrong<T>(&self, expected: &'static str) -> Option<T> {
         let found = match &self.node.value {
             Value::Null => "null",
@@ -105,6 +109,7 @@ pub(super) fn from_struct(message: &Struct) -> Node {
     node(Value::Map(entries.collect()))
 }
 
+/// Converts a value that has the shape of JSON; one that is not set is null.
 fn from_kind(kind: Option<&Kind>) -> Node {
     match kind {
         None | Some(Kind::NullValue(_)) => node(Value::Null),

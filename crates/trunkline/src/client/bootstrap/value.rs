@@ -169,7 +169,7 @@ impl Bootstrap {
         }
     }
 
-    /// The node as requests are written with it.
+    /// Returns the node as requests are written with it.
     #[must_use]
     pub fn wire_node(&self) -> discovery::Node {
         node::on_the_wire(&self.node)
@@ -198,22 +198,23 @@ impl Bootstrap {
         source.or(self.default_config_source.as_ref()).cloned()
     }
 
-    /// Whether any authority has a source of its own. If none has, names with
-    /// an authority come from where others do.
+    /// Returns whether any authority has a source of its own. If none has,
+    /// names with an authority come from where others do.
     pub(crate) fn has_authorities(&self) -> bool {
         !self.authorities.is_empty() || !self.config_sources.is_empty()
     }
 
-    /// The dynamic parameters with which a name of a type is subscribed to
-    /// (TP2).
+    /// Returns the dynamic parameters with which a name of a type is subscribed
+    /// to (TP2).
     #[must_use]
     pub fn params_of(&self, type_url: &str, name: &Name) -> Params {
         self.parameters
             .params_for_name(type_url, name, &self.authorities)
     }
 
-    /// The name of the listener of a target such as `xds:///backend:8080` or
-    /// `xds://authority/backend`, as gRPC spells it (C7-C9).
+    /// Returns the name of the listener of a target such as
+    /// `xds:///backend:8080` or `xds://authority/backend`, as gRPC spells it
+    /// (C7-C9).
     ///
     /// # Errors
     /// The target has an authority that is not known, or no host.
@@ -221,8 +222,8 @@ impl Bootstrap {
         listener_name::client_listener_name(target, &self.templates, &self.authorities)
     }
 
-    /// The name of the listener of a server, by the address that it listens on
-    /// (C6).
+    /// Returns the name of the listener of a server, by the address that it
+    /// listens on (C6).
     ///
     /// # Errors
     /// The bootstrap has no template for servers.
@@ -248,7 +249,7 @@ impl Bootstrap {
             .flat_map(|api| &api.servers)
     }
 
-    /// Whether a control plane is one of the bootstrap (C15).
+    /// Returns whether a control plane is one of the bootstrap (C15).
     #[must_use]
     pub fn has_server(&self, server: &ControlPlane) -> bool {
         self.servers().any(|known| **known == *server)

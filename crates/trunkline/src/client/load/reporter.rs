@@ -121,7 +121,7 @@ impl ClusterReporter {
         self.counters.drop_call(category);
     }
 
-    /// The reporter that this one is of.
+    /// Returns the reporter that this one was made by.
     #[must_use]
     pub fn reporter(&self) -> &LoadReporter {
         &self.reporter
@@ -168,16 +168,17 @@ pub struct Call {
 }
 
 impl Call {
-    /// The call succeeded.
+    /// Counts the call as one that succeeded, and ends it.
     pub fn succeed(mut self) {
         self.end(true);
     }
 
-    /// The call failed.
+    /// Counts the call as one that failed, and ends it.
     pub fn fail(mut self) {
         self.end(false);
     }
 
+    /// Counts the end of the call, unless it was counted already.
     fn end(&mut self, succeeded: bool) {
         if !std::mem::replace(&mut self.is_over, true) {
             self.locality.inner.counters.end(succeeded);

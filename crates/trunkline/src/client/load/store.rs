@@ -69,15 +69,16 @@ impl ClusterCounters {
         }
     }
 
-    /// Takes the counts of the cluster since the last report. Localities that
-    /// nobody counts for any more are dropped.
+    /// Takes the counts of the cluster since the last report, which ended at the
+    /// time of the last call. Localities that nobody counts for any more are
+    /// dropped.
     fn take(&self, key: &ClusterKey, now: Instant) -> ClusterStats {
         let mut inner = lock(&self.inner);
         let elapsed = now.saturating_duration_since(std::mem::replace(&mut inner.since, now));
         let dropped = std::mem::take(&mut inner.dropped);
         let mut localities = Vec::new();
         inner.localities.retain(|key, counters| {
-            localities.extend(counters.take().map(|stats| named(key, stats)));
+            localities.extend(counters.take().map(|stats| with_locality(key, stats)));
             // With the map's own reference alone, nobody can count here any
             // more.
             Arc::strong_count(counters) > 1
@@ -89,7 +90,7 @@ impl ClusterCounters {
             upstream_locality_stats: localities,
             total_dropped_requests: dropped.values().sum(),
             dropped_requests: dropped.into_iter().filter_map(dropped_stats).collect(),
-            load_report_interval: Some(wire(elapsed)),
+            load_report_interval: Some(to_protobuf(elapsed)),
         }
     }
 }
@@ -102,6 +103,7 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
+    /// Returns whether the server asks for a cluster.
     fn includes(&self, cluster: &str) -> bool {
         match self {
             Self::All => true,
@@ -117,7 +119,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// The counters of a cluster, which all its reporters share.
+    /// Returns the counters of a cluster, which all its reporters share.
     pub(super) fn cluster(&self, key: &ClusterKey, now: Instant) -> Arc<ClusterCounters> {
         let mut clusters = lock(&self.clusters);
         let new = || Arc::new(ClusterCounters::new(now));
@@ -144,7 +146,8 @@ impl Store {
     }
 }
 
-fn named(key: &LocalityKey, stats: UpstreamLocalityStats) -> UpstreamLocalityStats {
+/// Returns the counts of a locality with the locality and its priority.
+fn with_locality(key: &LocalityKey, stats: UpstreamLocalityStats) -> UpstreamLocalityStats {
     let (region, zone, sub_zone, priority) = key.clone();
     UpstreamLocalityStats {
         locality: Some(Locality {
@@ -157,6 +160,8 @@ fn named(key: &LocalityKey, stats: UpstreamLocalityStats) -> UpstreamLocalitySta
     }
 }
 
+/// Returns the entry of a category; `None` for calls without one, which are in
+/// the total only.
 fn dropped_stats((category, dropped_count): (String, u64)) -> Option<DroppedRequests> {
     (!category.is_empty()).then_some(DroppedRequests {
         category,
@@ -164,7 +169,8 @@ fn dropped_stats((category, dropped_count): (String, u64)) -> Option<DroppedRequ
     })
 }
 
-fn wire(elapsed: Duration) -> protobuf::Duration {
+/// Converts a duration into protobuf's.
+fn to_protobuf(elapsed: Duration) -> protobuf::Duration {
     protobuf::Duration {
         seconds: i64::try_from(elapsed.as_secs()).unwrap_or(i64::MAX),
         // Less than a second has fewer nanoseconds than an `i32` holds.

@@ -152,7 +152,7 @@ impl LoadTask {
         }
     }
 
-    /// The first message: who reports, and nothing of loads.
+    /// Returns the first message of a stream, which has the node and no loads.
     fn introduction(&self) -> Bytes {
         let request = LoadStatsRequest {
             node: Some(self.node.clone()),

@@ -55,8 +55,8 @@ impl SecretCertificate {
         self.0.ready().await
     }
 
-    /// What is wrong with the newest state of the secret, if anything is. The
-    /// last good certificate is used meanwhile.
+    /// Returns what is wrong with the newest state of the secret, if anything
+    /// is. The last good certificate is used meanwhile.
     #[must_use]
     pub fn problem(&self) -> Option<SecretError> {
         self.0.problem()

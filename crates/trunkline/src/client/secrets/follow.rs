@@ -22,8 +22,8 @@ pub(super) struct Followed<M> {
 
 impl<M: Send + Sync + 'static> Followed<M> {
     /// Starts a task in the present runtime that converts every secret of a
-    /// watch by
-    /// `read`. A secret that cannot be read leaves the last good one in use.
+    /// watch. A secret that `convert` rejects leaves the last good material in
+    /// use.
     pub(super) fn start(
         mut watch: Watch<Secret>,
         convert: impl Fn(&Secret) -> Result<M, SecretError> + Send + 'static,
@@ -63,7 +63,7 @@ impl<M: Send + Sync + 'static> Followed<M> {
         }
     }
 
-    /// Material that does not change.
+    /// Wraps material that does not change: there is no task behind it.
     #[cfg(feature = "channel")]
     pub(super) fn fixed(material: M) -> Self {
         let (_, problem) = watch::channel(None);
@@ -74,7 +74,7 @@ impl<M: Send + Sync + 'static> Followed<M> {
         }
     }
 
-    /// The newest good material.
+    /// Returns the newest good material; `None` if there was none yet.
     pub(super) fn current(&self) -> Option<Arc<M>> {
         self.current
             .read()
@@ -82,13 +82,16 @@ impl<M: Send + Sync + 'static> Followed<M> {
             .clone()
     }
 
-    /// What is wrong with the newest state of the secret.
+    /// Returns what is wrong with the newest state of the secret.
     pub(super) fn problem(&self) -> Option<SecretError> {
         self.problem.borrow().clone()
     }
 
-    /// Waits until there is material to use. Returns the error of the secret if
-    /// the first one cannot be used.
+    /// Waits until there is material to use.
+    ///
+    /// # Errors
+    /// There is none, and the newest secret cannot be used, or nobody follows
+    /// the secret any more.
     pub(super) async fn ready(&self) -> Result<(), SecretError> {
         let mut problem = self.problem.clone();
         loop {

@@ -36,7 +36,8 @@ pub(super) fn read_certified_key(
     key_pair(certificate, policy)
 }
 
-/// Reads a certificate with its key, wherever it is.
+/// Reads a certificate with its key, from a secret or from a TLS context that has
+/// it inside.
 pub(crate) fn key_pair(
     certificate: &TlsCertificate,
     policy: &DataSourcePolicy,
@@ -65,7 +66,8 @@ pub(super) fn read_trust(secret: &Secret, policy: &DataSourcePolicy) -> Result<T
     validation(context, policy)
 }
 
-/// Reads a validation context, wherever it is.
+/// Reads a validation context, from a secret or from a TLS context that has it
+/// inside.
 pub(crate) fn validation(
     context: &CertificateValidationContext,
     policy: &DataSourcePolicy,
@@ -78,12 +80,14 @@ pub(crate) fn validation(
     })
 }
 
+/// Reads the matchers of names of a validation context, typed and untyped.
 #[expect(deprecated, reason = "the field that gRPC reads, and servers send")]
 fn names(context: &CertificateValidationContext) -> Result<Names, SecretError> {
     let typed = &context.match_typed_subject_alt_names;
     Names::read(typed, &context.match_subject_alt_names)
 }
 
+/// Refuses a validation context that asks for a check which is not made here.
 fn refuse_unsupported(context: &CertificateValidationContext) -> Result<(), SecretError> {
     let unsupported = [
         (
@@ -137,6 +141,7 @@ fn read_data_source(
             }
             Ok((
                 field_path,
+                // A variable that is not set is empty, which is no PEM.
                 std::env::var(name).unwrap_or_default().into_bytes(),
             ))
         }

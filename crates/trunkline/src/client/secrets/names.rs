@@ -38,7 +38,12 @@ enum Pattern {
 }
 
 impl Names {
-    /// Reads matchers that say the kind of a name, and such that do not.
+    /// Reads matchers: `typed` ones say the kind of a name, and `untyped` ones mean
+    /// DNS names and URIs.
+    ///
+    /// # Errors
+    /// A matcher is for another kind of name, or has a pattern that is not
+    /// supported. Without it, more or fewer peers would be trusted.
     pub(super) fn read(
         typed: &[SubjectAltNameMatcher],
         untyped: &[StringMatcher],
@@ -52,7 +57,8 @@ impl Names {
         self.0.is_empty()
     }
 
-    /// Checks whether one of the certificate's DNS names or URIs matches.
+    /// Returns whether one of the certificate's DNS names or URIs matches. Without
+    /// a matcher none does.
     pub(super) fn accept(&self, certificate: &EndEntityCert<'_>) -> bool {
         self.0.iter().any(|matcher| {
             let by_dns = || certificate.valid_dns_names().any(|of| matcher.matches(of));
@@ -67,6 +73,7 @@ impl Names {
 }
 
 impl Matcher {
+    /// Reads a matcher that says the kind of a name.
     fn read(matcher: &SubjectAltNameMatcher) -> Result<Self, SecretError> {
         let kind = match matcher.san_type() {
             SanType::Dns => Kind::Dns,
@@ -105,6 +112,7 @@ impl Matcher {
 }
 
 impl Pattern {
+    /// Reads a pattern. One that is a regex, or none, is an error.
     fn read(matcher: &StringMatcher) -> Result<Self, SecretError> {
         match &matcher.match_pattern {
             Some(MatchPattern::Exact(text)) => Ok(Self::Exact(text.clone())),

@@ -52,8 +52,8 @@ impl SecretVerifier {
         }
     }
 
-    /// Authorities that do not change. The caller says whether the name that was
-    /// dialled counts where no matcher is.
+    /// Makes a verifier by authorities that do not change. `checks_dialled` says
+    /// whether a server needs the name that was dialled where there is no matcher.
     #[cfg(feature = "channel")]
     pub(crate) fn fixed(trust: Trust, checks_dialled: bool) -> Self {
         Self {
@@ -71,8 +71,8 @@ impl SecretVerifier {
         self.trust.ready().await
     }
 
-    /// What is wrong with the newest state of the secret, if anything is. The
-    /// last good authorities are used meanwhile.
+    /// Returns what is wrong with the newest state of the secret, if anything
+    /// is. The last good authorities are used meanwhile.
     #[must_use]
     pub fn problem(&self) -> Option<SecretError> {
         self.trust.problem()

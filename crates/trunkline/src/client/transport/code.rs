@@ -24,7 +24,7 @@ impl Code {
     /// The client did not say who it is, or not credibly.
     pub const UNAUTHENTICATED: Self = Self(16);
 
-    /// The name of the code; `None` if it has none.
+    /// Returns the name of the code; `None` if it has none.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         NAMES.get(self.0 as usize).copied()

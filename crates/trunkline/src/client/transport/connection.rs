@@ -50,7 +50,8 @@ struct State {
 }
 
 impl Connection {
-    /// Begins HTTP/2 on a socket.
+    /// Begins HTTP/2 on a socket, and starts the task that moves its frames. The
+    /// keepalive of the control plane counts before that of the options.
     pub(super) async fn begin(
         plane: &ControlPlane,
         socket: Box<dyn Io>,
@@ -80,7 +81,7 @@ impl Connection {
             timeout: own.timeout,
         });
         let keepalive = own.or(options.keepalive);
-        let keepalive = keepalive.map(|keepalive| pace.of(keepalive));
+        let keepalive = keepalive.map(|keepalive| pace.slow(keepalive));
         tokio::spawn(run(connection, keepalive, Arc::clone(&state), pace));
         Ok(Self {
             live: Arc::new(Live {
@@ -92,12 +93,12 @@ impl Connection {
         })
     }
 
-    /// Whether the connection takes new streams.
+    /// Returns whether the connection takes new streams.
     pub(super) fn is_open(&self) -> bool {
         self.end().is_none()
     }
 
-    /// Why the connection takes no new streams; `None` if it does.
+    /// Returns why the connection takes no new streams; `None` if it does.
     fn end(&self) -> Option<h2::Error> {
         let mut sender = self.live.sender.clone();
         match sender.poll_ready(&mut Context::from_waker(Waker::noop())) {
@@ -121,7 +122,7 @@ impl Connection {
             Security::Plaintext => "http",
             Security::Tls(_) => "https",
         };
-        let request = headers::grpc(&live.plane, scheme, path, token)?;
+        let request = headers::grpc_request(&live.plane, scheme, path, token)?;
         let sender = live.sender.clone().ready().await;
         let opened = sender.and_then(|mut sender| sender.send_request(request, false));
         let (answer, requests) = opened.map_err(|error| self.error(error))?;
@@ -133,12 +134,14 @@ impl Connection {
         ))
     }
 
-    /// Notes that the server answered.
+    /// Notes that the server answered a request, which shows that it speaks
+    /// HTTP/2.
     pub(super) fn note_answer(&self) {
         self.live.state.answered.store(true, Ordering::Relaxed);
     }
 
-    /// Whose fault an error of HTTP/2 is.
+    /// Turns an error of HTTP/2 into one that says whose fault it is. A dead
+    /// peer and a refusal by TLS count before what HTTP/2 saw of them.
     pub(super) fn error(&self, error: h2::Error) -> StreamError {
         let state = &self.live.state;
         if let Some(after) = state.dead.get() {
@@ -157,19 +160,21 @@ impl Connection {
         match (error.is_remote(), error.is_go_away()) {
             (true, true) => StreamError::GoAway(code),
             (true, false) => StreamError::Reset(code),
-            _ if error.is_io() => StreamError::Lost(Arc::new(lost(error))),
+            _ if error.is_io() => StreamError::Lost(Arc::new(io_error(error))),
             _ if !state.answered.load(Ordering::Relaxed) => StreamError::NotHttp2,
             _ => StreamError::Protocol(code),
         }
     }
 }
 
-fn lost(error: h2::Error) -> std::io::Error {
+/// Returns the error of the system behind the loss of a connection.
+fn io_error(error: h2::Error) -> std::io::Error {
     let closed = || std::io::ErrorKind::ConnectionAborted.into();
     error.into_io().unwrap_or_else(closed)
 }
 
-/// Moves the frames of a connection until it ends.
+/// Moves the frames of a connection until it ends, or until a ping is not
+/// answered in time.
 async fn run(
     connection: client::Connection<Box<dyn Io>, Bytes>,
     keepalive: Option<Keepalive>,

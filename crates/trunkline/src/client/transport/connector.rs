@@ -49,7 +49,7 @@ struct SlotState {
 }
 
 impl Connector {
-    /// A connector without a connection.
+    /// Makes a connector without a connection.
     #[must_use]
     pub fn new(options: TransportOptions) -> Self {
         Self {
@@ -70,8 +70,8 @@ impl Connector {
         self.connect(plane).await?.open(path).await
     }
 
-    /// The connection that equal control planes share; it is made if there is
-    /// none.
+    /// Returns the open connection that equal control planes share, and makes it
+    /// if there is none. Callers that wait for one attempt share its outcome.
     ///
     /// # Errors
     /// There is none, and the attempt to make one failed.
@@ -117,6 +117,7 @@ impl Connector {
         self.inner.tls.check(plane).await
     }
 
+    /// Makes a connection. `pace` is that of the control plane, or a new one.
     async fn make(
         &self,
         plane: &ControlPlane,
@@ -127,8 +128,8 @@ impl Connector {
         Connection::begin(plane, socket, self.options(), activity, Arc::clone(pace)).await
     }
 
-    /// Connects to a control plane, for a protocol: to the first of its hosts
-    /// that answers.
+    /// Connects to the first host of a control plane that answers, with the
+    /// handshake of TLS for the protocol. The error is that of the last host.
     pub(super) async fn socket(
         &self,
         plane: &ControlPlane,
@@ -157,6 +158,8 @@ impl Connector {
         &self.inner.options
     }
 
+    /// Returns the slot of a control plane, and adds it if it is new. Slots that
+    /// nobody uses are dropped when there are too many.
     fn slot(&self, plane: &ControlPlane) -> Arc<Slot> {
         let slots = self.inner.slots.lock();
         let mut slots = slots.unwrap_or_else(PoisonError::into_inner);
@@ -173,7 +176,8 @@ impl Connector {
 }
 
 impl Slot {
-    /// Whether somebody connects, or has a connection.
+    /// Returns whether somebody waits for the slot, or has its connection. Called
+    /// under the lock of the slots, so that nobody gets the slot meanwhile.
     fn is_used(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) > 1
             || (self.state.try_lock()).map_or(true, |state| state.live.strong_count() > 0)
@@ -187,13 +191,14 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// The keepalive of the next connection.
-    pub(super) fn of(&self, keepalive: Keepalive) -> Keepalive {
+    /// Returns the keepalive of the next connection: with a longer interval if
+    /// the server said that there were too many pings.
+    pub(super) fn slow(&self, keepalive: Keepalive) -> Keepalive {
         keepalive.slower(self.doublings.load(Ordering::Relaxed))
     }
 
-    /// The server closed a connection. If that was because of too many pings,
-    /// there are fewer from now on (gRFC A8).
+    /// Records that the server closed a connection. If that was because of too
+    /// many pings, the interval of later connections is doubled (gRFC A8).
     pub(super) fn note_go_away(&self, reason: Option<h2::Reason>) {
         if reason == Some(h2::Reason::ENHANCE_YOUR_CALM) {
             self.doublings.fetch_add(1, Ordering::Relaxed);

@@ -37,6 +37,7 @@ pub(super) async fn dial(
     }
 }
 
+/// Connects to the one address of a control plane, and does the handshake of TLS.
 async fn attempt(
     plane: &ControlPlane,
     tls: &TlsClients,
@@ -51,13 +52,13 @@ async fn attempt(
         #[cfg(unix)]
         Address::Unix(path) => {
             let socket = UnixStream::connect(path).await;
-            let socket = socket.map_err(|error| dialling(path.display().to_string(), error))?;
+            let socket = socket.map_err(|error| dial_error(path.display().to_string(), error))?;
             secure(socket, plane, tls, protocol, activity).await
         }
         #[cfg(not(unix))]
         Address::Unix(path) => {
             let error = io::Error::from(io::ErrorKind::Unsupported);
-            Err(dialling(path.display().to_string(), error))
+            Err(dial_error(path.display().to_string(), error))
         }
     }
 }
@@ -100,18 +101,19 @@ async fn tcp(host: &str, port: u16, time: Duration) -> Result<TcpStream, Connect
         };
         match connected.and_then(|socket| socket.set_nodelay(true).map(|()| socket)) {
             Ok(socket) => return Ok(socket),
-            Err(source) => error = dialling(address.to_string(), source),
+            Err(source) => error = dial_error(address.to_string(), source),
         }
     }
     Err(error)
 }
 
-fn dialling(address: String, source: io::Error) -> ConnectError {
+/// Makes the error that nobody takes connections at an address.
+fn dial_error(address: String, source: io::Error) -> ConnectError {
     let source = Arc::new(source);
     ConnectError::Dial { address, source }
 }
 
-/// The address of a control plane, for people.
+/// Returns the address of a control plane, for people.
 pub(super) fn address(plane: &ControlPlane) -> String {
     match &plane.address {
         Address::Tcp { host, port } if host.contains(':') => format!("[{host}]:{port}"),

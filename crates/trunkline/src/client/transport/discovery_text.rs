@@ -34,7 +34,7 @@ pub(super) fn read(
     }
 }
 
-/// The first of some mistakes, and how many there are.
+/// Returns the first of some mistakes, and how many there are.
 pub(super) fn first(errors: &[TextError]) -> String {
     match errors {
         [] => String::new(),

@@ -76,7 +76,7 @@ pub enum ConnectError {
     },
 }
 
-/// What to do about a failed handshake.
+/// Returns what to do about a failed handshake.
 fn remedy(error: &rustls::Error) -> &'static str {
     use rustls::CertificateError as Certificate;
     match error {
@@ -104,7 +104,7 @@ fn remedy(error: &rustls::Error) -> &'static str {
     }
 }
 
-/// What a code of HTTP/2 means.
+/// Returns what a code of HTTP/2 means.
 fn reason(code: u32) -> h2::Reason {
     code.into()
 }

@@ -9,8 +9,8 @@ use super::StreamError;
 /// The bytes before a message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
 
-/// Returns a message with its prefix.
-pub(super) fn framed(message: &[u8]) -> Bytes {
+/// Returns a message with its prefix, uncompressed.
+pub(super) fn with_prefix(message: &[u8]) -> Bytes {
     let mut frame = BytesMut::with_capacity(PREFIX + message.len());
     frame.put_u8(0);
     // Requests are far from four gigabytes.
@@ -38,6 +38,7 @@ impl Received {
         }
     }
 
+    /// Adds the next bytes of the stream.
     pub(super) fn push(&mut self, part: Bytes) {
         self.len += part.len();
         if !part.is_empty() {
@@ -45,13 +46,16 @@ impl Received {
         }
     }
 
-    /// Whether no part of a message is held.
+    /// Returns whether no part of a message is held.
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Takes the next message, if all of it is there.
-    pub(super) fn message(&mut self) -> Result<Option<Bytes>, StreamError> {
+    /// Takes the next message; `None` if not all of it is there.
+    ///
+    /// # Errors
+    /// The message is compressed, or longer than the limit.
+    pub(super) fn take_message(&mut self) -> Result<Option<Bytes>, StreamError> {
         if self.len < PREFIX {
             return Ok(None);
         }
@@ -74,7 +78,8 @@ impl Received {
         Ok(Some(self.take(len)))
     }
 
-    /// Returns the first bytes, of which there are enough.
+    /// Returns the prefix of the next message. The caller has checked that it is
+    /// there.
     fn prefix(&self) -> [u8; PREFIX] {
         if let Some(prefix) = self.parts.front().and_then(|first| first.first_chunk()) {
             return *prefix;
@@ -87,7 +92,8 @@ impl Received {
         prefix
     }
 
-    /// Takes so many bytes, shared if they came in one piece.
+    /// Takes the first `len` bytes, shared if they came in one piece. The caller
+    /// has checked that they are there.
     fn take(&mut self, len: usize) -> Bytes {
         self.len -= len;
         if let Some(first) = self.parts.front_mut()
@@ -122,13 +128,16 @@ mod tests {
     #[test]
     fn messages_are_found_however_they_are_cut() {
         let messages: [&[u8]; 3] = [b"first", b"", b"and a longer one"];
-        let all: Vec<u8> = messages.iter().flat_map(|m| framed(m).to_vec()).collect();
+        let all: Vec<u8> = messages
+            .iter()
+            .flat_map(|m| with_prefix(m).to_vec())
+            .collect();
         for cut in 1..all.len() {
             let mut received = Received::new(100);
             let mut found = Vec::new();
             for part in all.chunks(cut) {
                 received.push(Bytes::copy_from_slice(part));
-                while let Some(message) = received.message().unwrap() {
+                while let Some(message) = received.take_message().unwrap() {
                     found.push(message);
                 }
             }
@@ -139,10 +148,10 @@ mod tests {
 
     #[test]
     fn a_message_in_one_piece_is_not_copied() {
-        let whole = framed(b"message");
+        let whole = with_prefix(b"message");
         let mut received = Received::new(100);
         received.push(whole.clone());
-        let message = received.message().unwrap().unwrap();
+        let message = received.take_message().unwrap().unwrap();
         assert!(whole.as_ptr_range().contains(&message.as_ptr()));
     }
 
@@ -150,10 +159,13 @@ mod tests {
     fn a_message_that_is_compressed_or_too_long_is_an_error() {
         let mut received = Received::new(100);
         received.push(Bytes::from_static(b"\x01\0\0\0\0"));
-        assert!(matches!(received.message(), Err(StreamError::Compressed)));
+        assert!(matches!(
+            received.take_message(),
+            Err(StreamError::Compressed)
+        ));
         let mut received = Received::new(100);
         received.push(Bytes::from_static(b"\0\0\0\0\x65"));
-        let long = received.message();
+        let long = received.take_message();
         assert!(matches!(
             long,
             Err(StreamError::TooLong { length: 101, .. })

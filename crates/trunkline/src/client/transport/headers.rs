@@ -31,7 +31,7 @@ const RESERVED: &[&str] = &[
 ];
 
 /// Builds the headers of a stream of gRPC.
-pub(super) fn grpc(
+pub(super) fn grpc_request(
     plane: &ControlPlane,
     scheme: &str,
     path: &str,
@@ -49,7 +49,11 @@ pub(super) fn grpc(
     Ok(request)
 }
 
-/// Adds the headers that a control plane has for every request.
+/// Adds the headers of every request to a control plane: the user agent, the
+/// metadata, and the token if there is one.
+///
+/// # Errors
+/// The metadata has a header that the transport sets, or that cannot be sent.
 pub(super) fn add_metadata(
     headers: &mut HeaderMap,
     plane: &ControlPlane,
@@ -89,8 +93,8 @@ pub(super) fn uri(plane: &ControlPlane, scheme: &str, path: &str) -> Result<Uri,
     Ok(uri.path_and_query(path).build().unwrap_or_default())
 }
 
-/// The authority of requests. A socket in the file system is `localhost`, as
-/// gRPC has it.
+/// Returns the authority of requests. A socket in the file system is
+/// `localhost`, as gRPC has it.
 pub(super) fn authority(plane: &ControlPlane) -> String {
     match (&plane.authority, &plane.address) {
         (Some(authority), _) => authority.clone(),
@@ -100,7 +104,8 @@ pub(super) fn authority(plane: &ControlPlane) -> String {
     }
 }
 
-/// Reads the token of a control plane, if it has a file of one.
+/// Reads the token of a control plane and returns the value of `authorization`;
+/// `None` if the control plane has no file of one.
 pub(super) async fn token(plane: &ControlPlane) -> Result<Option<HeaderValue>, StreamError> {
     let Some(path) = plane.token_file.clone() else {
         return Ok(None);
@@ -115,6 +120,8 @@ pub(super) async fn token(plane: &ControlPlane) -> Result<Option<HeaderValue>, S
     })
 }
 
+/// Reads a file that holds a token, white space around it aside. Blocks on the
+/// disk.
 fn read_token(path: &Path) -> io::Result<HeaderValue> {
     let mut text = String::new();
     File::open(path)?

@@ -12,7 +12,8 @@ use super::watched::Activity;
 const LONGEST: Duration = Duration::from_secs(3600);
 
 impl Keepalive {
-    /// The same, with an interval that was doubled so many times.
+    /// Returns the same keepalive with its interval doubled `doublings` times, but
+    /// not beyond an hour.
     pub(super) fn slower(self, doublings: u32) -> Self {
         let factor = 2_u32.saturating_pow(doublings);
         let interval = self.interval.saturating_mul(factor);

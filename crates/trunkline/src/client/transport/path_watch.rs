@@ -63,7 +63,8 @@ pub(crate) struct PathWatch {
 }
 
 impl PathWatch {
-    /// Watches a file, of at most so many bytes.
+    /// Watches a file of at most `limit` bytes, by the directory that the source
+    /// names, or else that of the file.
     pub(crate) fn new(source: &PathSource, limit: usize) -> Self {
         let parent = || match source.path.parent() {
             Some(parent) if parent != Path::new("") => parent.to_owned(),
@@ -115,7 +116,8 @@ impl PathWatch {
     }
 }
 
-/// Reads a file by its name: `.pb` is binary, `.json` JSON, anything else YAML.
+/// Reads a file by its name: `.pb` is binary, `.json` JSON, anything else YAML; of
+/// protobuf's text format the error says that it is not read. Blocks on the disk.
 fn read(path: &Path, limit: usize) -> Result<Bytes, PathError> {
     let wrong = |source| PathError::Read {
         path: path.to_owned(),
@@ -143,7 +145,7 @@ fn read(path: &Path, limit: usize) -> Result<Bytes, PathError> {
     }
 }
 
-/// Whether a file is in protobuf's own text format, by its name.
+/// Returns whether a file is in protobuf's own text format, by its name.
 fn is_text_format(path: &Path) -> bool {
     let known = ["pb_text", "pbtxt", "prototxt", "textproto"];
     let extension = path.extension().and_then(|extension| extension.to_str());

@@ -104,7 +104,9 @@ impl Connector {
         }
     }
 
-    /// Sends a request, and receives the body of the response.
+    /// Sends a request over a connection of its own, and receives the body of the
+    /// response, up to the limit of a message; `None` if the server says that
+    /// nothing is newer.
     async fn exchange(
         &self,
         plane: &ControlPlane,
@@ -115,7 +117,7 @@ impl Connector {
         let activity = Arc::new(Activity::default());
         let socket = self.socket(plane, Protocol::Http1, &activity).await;
         let socket = socket.map_err(StreamError::from)?;
-        let lost = |error| lost(plane, &activity, error);
+        let lost = |error| loss_error(plane, &activity, error);
         let response = send(socket, request).await.map_err(lost)?;
         match response.status() {
             StatusCode::OK => {}
@@ -141,15 +143,17 @@ impl Connector {
     }
 }
 
-/// A connection that was lost, or TLS that a server refused after its handshake.
-fn lost(plane: &ControlPlane, activity: &Activity, error: hyper::Error) -> PollError {
+/// Makes the error of a lost connection. A server that refuses a client's
+/// certificate after the handshake is told from one that is gone.
+fn loss_error(plane: &ControlPlane, activity: &Activity, error: hyper::Error) -> PollError {
     PollError::Transport(match activity.refusal(plane) {
         Some(refusal) => refusal.into(),
         None => StreamError::Lost(Arc::new(io::Error::other(error))),
     })
 }
 
-/// Builds the request of a poll.
+/// Builds the request of a poll, with the newest token. `path` is one of the
+/// fixed paths of polls.
 async fn request(
     plane: &ControlPlane,
     path: &str,
@@ -171,6 +175,8 @@ async fn request(
     Ok(request)
 }
 
+/// Sends a request, and returns the head of the response; its body is read from
+/// the connection as the caller asks for it.
 async fn send(
     socket: Box<dyn Io>,
     request: Request<Full<Bytes>>,

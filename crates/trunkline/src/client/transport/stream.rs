@@ -13,7 +13,7 @@ use h2::{RecvStream, SendStream};
 use http::{HeaderMap, Response, header};
 
 use super::connection::Connection;
-use super::frame::{Received, framed};
+use super::frame::{Received, with_prefix};
 use super::{Code, StreamError};
 
 /// A stream. It ends when it is dropped.
@@ -66,7 +66,7 @@ impl Stream {
         }
     }
 
-    /// The two halves, for an owner that waits for both.
+    /// Returns the two halves, for an owner that waits for both.
     pub fn halves(&mut self) -> (&mut RequestSender, &mut ResponseReceiver) {
         (&mut self.requests, &mut self.responses)
     }
@@ -110,7 +110,7 @@ impl RequestSender {
         poll_fn(|cx| self.poll_ready(cx)).await
     }
 
-    /// Whether the stream takes a message now.
+    /// Returns whether the stream takes a message now.
     pub fn is_ready(&mut self) -> bool {
         self.stream.reserve_capacity(1);
         self.stream.capacity() > 0
@@ -141,7 +141,7 @@ impl RequestSender {
     /// the message until it is. A message that the stream cannot take any more
     /// is lost with it, as on any wire.
     pub fn send(&mut self, message: Bytes) {
-        let _ = self.stream.send_data(framed(&message), false);
+        let _ = self.stream.send_data(with_prefix(&message), false);
     }
 
     /// Tells the server that no message follows. Those that were sent arrive
@@ -168,7 +168,7 @@ impl ResponseReceiver {
     /// How the stream ended, unless the server ended it well.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamError>> {
         loop {
-            if let Some(message) = self.received.message()? {
+            if let Some(message) = self.received.take_message()? {
                 return Poll::Ready(Ok(Some(message)));
             }
             let body = match &mut self.answer {
@@ -177,7 +177,7 @@ impl ResponseReceiver {
                     let answer = ready!(Future::poll(std::pin::Pin::new(answer), cx));
                     let answer = answer.map_err(|error| self.connection.error(error))?;
                     self.connection.note_answer();
-                    self.answer = Answer::Open(opened(answer)?);
+                    self.answer = Answer::Open(check_answer(answer)?);
                     continue;
                 }
             };
@@ -191,13 +191,15 @@ impl ResponseReceiver {
                 None => {
                     let trailers = ready!(body.poll_trailers(cx));
                     let trailers = trailers.map_err(|error| self.connection.error(error))?;
-                    return Poll::Ready(self.ended(trailers.as_ref()));
+                    return Poll::Ready(self.outcome(trailers.as_ref()));
                 }
             }
         }
     }
 
-    fn ended(&self, trailers: Option<&HeaderMap>) -> Result<Option<Bytes>, StreamError> {
+    /// Returns the outcome of a stream that ended with these trailers; `None` in
+    /// it means that the server ended the stream well.
+    fn outcome(&self, trailers: Option<&HeaderMap>) -> Result<Option<Bytes>, StreamError> {
         match trailers.and_then(read_status) {
             None => Err(StreamError::NoStatus),
             Some(Err(error)) => Err(error),
@@ -207,8 +209,8 @@ impl ResponseReceiver {
     }
 }
 
-/// The messages of an answer that is gRPC.
-fn opened(answer: Response<RecvStream>) -> Result<RecvStream, StreamError> {
+/// Checks that an answer is gRPC, and returns its messages.
+fn check_answer(answer: Response<RecvStream>) -> Result<RecvStream, StreamError> {
     // A stream that is refused at once has its status here.
     if let Some(status) = read_status(answer.headers()) {
         status?;
@@ -238,12 +240,12 @@ fn read_status(trailers: &HeaderMap) -> Option<Result<(), StreamError>> {
     let message = trailers
         .get("grpc-message")
         .map(header::HeaderValue::as_bytes);
-    let message = percent_decoded(message.unwrap_or_default());
+    let message = percent_decode(message.unwrap_or_default());
     Some(Err(StreamError::Status { code, message }))
 }
 
 /// Undoes the percent-encoding of a status message; what is none of it stays.
-fn percent_decoded(text: &[u8]) -> String {
+fn percent_decode(text: &[u8]) -> String {
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text;
     while let [first, after @ ..] = rest {
@@ -254,7 +256,8 @@ fn percent_decoded(text: &[u8]) -> String {
     String::from_utf8_lossy(&decoded).into_owned()
 }
 
-/// The byte that two digits write.
+/// Returns the byte that the first two characters write in hexadecimal; `None` if
+/// they are no such digits.
 fn hex(text: &[u8]) -> Option<u8> {
     let digits = text.get(..2)?;
     let digit = |digit: u8| char::from(digit).to_digit(16);

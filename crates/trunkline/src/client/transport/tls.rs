@@ -99,7 +99,8 @@ impl TlsClients {
         })
     }
 
-    /// The configuration of some options, of the newest files that are good.
+    /// Returns the configuration of some options, of the newest files that are
+    /// good.
     async fn config(&self, options: &TlsOptions) -> Result<Arc<ClientConfig>, ConnectError> {
         let (clients, options) = (self.clone(), options.clone());
         // Files may be on a slow disk, and the system has hundreds of them.
@@ -110,6 +111,8 @@ impl TlsClients {
         }
     }
 
+    /// Returns the configuration of some options, and reads files that have
+    /// changed; the last good one if they cannot be used. Blocks on the disk.
     fn load(&self, options: &TlsOptions) -> Result<Arc<ClientConfig>, ConnectError> {
         // Files that change after this have other stamps the next time.
         let stamps = Stamps::of(files(options));
@@ -141,7 +144,7 @@ impl TlsClients {
     }
 }
 
-/// The files of some options.
+/// Returns the files of some options.
 fn files(options: &TlsOptions) -> impl Iterator<Item = &Path> {
     let pair = options
         .certificate
@@ -154,6 +157,7 @@ fn files(options: &TlsOptions) -> impl Iterator<Item = &Path> {
     })
 }
 
+/// Reads the files of some options, and makes a configuration without ALPN.
 fn build(options: &TlsOptions) -> Result<ClientConfig, ConnectError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let wrong = |error| ConnectError::Files(Arc::new(error));
@@ -187,7 +191,8 @@ fn resolver(certified: CertifiedKey) -> Arc<dyn ResolvesClientCert> {
     Arc::new(SingleCertAndKey::from(certified))
 }
 
-/// Reads a PEM. One in the configuration has what it is for a path.
+/// Reads a PEM and its path, for messages. One that stands in the configuration
+/// has no path, and gets `what` instead.
 fn read(what: &str, pem: &Pem) -> Result<(PathBuf, Vec<u8>), TlsError> {
     match pem {
         Pem::File(path) => Ok((path.clone(), pem::read_file(path)?)),
@@ -195,8 +200,8 @@ fn read(what: &str, pem: &Pem) -> Result<(PathBuf, Vec<u8>), TlsError> {
     }
 }
 
-/// The authorities that the system trusts. Those of them that cannot be used
-/// are left out, as every program does.
+/// Returns the authorities that the system trusts. Those of them that cannot be
+/// used are left out, as every program does.
 fn system_roots() -> Result<RootCertStore, ConnectError> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
@@ -207,7 +212,9 @@ fn system_roots() -> Result<RootCertStore, ConnectError> {
     }
 }
 
-/// The name that a server's certificate must have.
+/// Returns the name that a server's certificate must have: that of the options,
+/// or the host of the address; for a socket in the file system that of the
+/// authority.
 fn server_name(
     plane: &ControlPlane,
     options: &TlsOptions,

@@ -28,14 +28,15 @@ impl Activity {
         self.heard.swap(false, Ordering::Relaxed)
     }
 
-    /// The error of TLS that ended the connection, if one did. A server that
-    /// refuses a client's certificate says so only after the handshake.
+    /// Returns the error of TLS that ended the connection, if one did. A server
+    /// that refuses a client's certificate says so only after the handshake.
     pub(super) fn refusal(&self, plane: &ControlPlane) -> Option<ConnectError> {
         let source = self.fault.get()?.clone();
         let address = address(plane);
         Some(ConnectError::Handshake { address, source })
     }
 
+    /// Keeps an error of the socket if it is one of TLS.
     fn note(&self, error: &io::Error) {
         let held = error.get_ref().and_then(|held| held.downcast_ref());
         if let Some(fault) = held.cloned() {

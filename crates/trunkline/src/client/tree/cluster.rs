@@ -18,14 +18,14 @@ pub type ClusterSnapshot = Part<Cluster>;
 pub type EndpointsSnapshot = Part<ClusterLoadAssignment>;
 
 impl ClusterSnapshot {
-    /// The endpoints, if they come by EDS.
+    /// Returns the endpoints, if they come by EDS.
     #[must_use]
     pub fn endpoints(&self) -> Option<EndpointsSnapshot> {
         self.of_type(EDS).next()
     }
 
-    /// The endpoints, wherever they come from: by EDS, or inside of the cluster.
-    /// `None` if there are none; why that is so by EDS is the error of
+    /// Returns the endpoints, wherever they come from: by EDS, or inside of the
+    /// cluster. `None` if there are none; why that is so by EDS is the error of
     /// [`Part::endpoints`].
     #[must_use]
     pub fn load_assignment(&self) -> Option<Arc<ClusterLoadAssignment>> {
@@ -35,13 +35,13 @@ impl ClusterSnapshot {
         }
     }
 
-    /// The hosts of a cluster whose endpoints come by DNS, by `host:port`, with
-    /// their [`Part::addresses`].
+    /// Returns the hosts of a cluster whose endpoints come by DNS, by
+    /// `host:port`, with their [`Part::addresses`].
     pub fn hosts(&self) -> impl Iterator<Item = Part<Raw>> {
         self.of_type(DNS)
     }
 
-    /// The clusters of an aggregate cluster, one level down.
+    /// Returns the clusters of an aggregate cluster, one level down.
     ///
     /// They are in the order of their names; [`Part::leaves`] has them in that
     /// of the configuration.
@@ -49,14 +49,15 @@ impl ClusterSnapshot {
         self.of_type(CDS)
     }
 
-    /// The secrets of its transport sockets.
+    /// Returns the secrets of its transport sockets.
     pub fn secrets(&self) -> impl Iterator<Item = Part<Secret>> {
         self.of_type(SDS)
     }
 
-    /// The clusters that requests go to: itself, or of an aggregate cluster the
-    /// leaves of all levels in the order of priority. A leaf that comes twice
-    /// counts where it comes first, one that is missing is left out (C54).
+    /// Returns the clusters that requests go to: itself, or of an aggregate
+    /// cluster the leaves of all levels in the order of priority. A leaf that
+    /// comes twice counts where it comes first, one that is missing is left out
+    /// (C54).
     #[must_use]
     pub fn leaves(&self) -> Vec<ClusterSnapshot> {
         let mut leaves: Vec<ClusterSnapshot> = Vec::new();
@@ -64,7 +65,8 @@ impl ClusterSnapshot {
         leaves
     }
 
-    /// Levels are bounded, and so is the recursion.
+    /// Adds the leaves that are not in the list yet. Levels of a tree are
+    /// bounded (C54), and so is the recursion.
     fn collect_leaves(&self, leaves: &mut Vec<ClusterSnapshot>) {
         let Some(cluster) = self.value() else {
             return;
@@ -85,8 +87,8 @@ impl ClusterSnapshot {
 }
 
 impl EndpointsSnapshot {
-    /// The endpoints of a collection that a locality names (LEDS); none if the
-    /// collection is not one of these endpoints.
+    /// Returns the endpoints of a collection that a locality names (LEDS); none
+    /// if the collection is not one of these endpoints.
     #[must_use]
     pub fn collection(&self, name: &str) -> Vec<Part<LbEndpoint>> {
         let found = self.inner().children.find(LEDS, &name.into());

@@ -22,7 +22,7 @@ pub type Lookup = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Sen
 /// Resolves the hosts of clusters whose endpoints come by DNS. Without one of
 /// your own, the system's resolver does.
 pub trait Resolve: Send + Sync + 'static {
-    /// Resolves a `host:port`.
+    /// Resolves a `host:port`. It is called again for every further look.
     fn resolve(&self, target: &str) -> Lookup;
 }
 
@@ -52,7 +52,9 @@ impl fmt::Debug for Resolver {
     }
 }
 
-/// Resolves a host, again after a while and whenever that is requested (C55).
+/// Resolves a host and puts the addresses, sorted, or the error into the mailbox;
+/// again after a while and whenever that is requested (C55). It returns when the
+/// trees are dropped.
 pub(super) async fn follow(
     resolver: Resolver,
     target: String,

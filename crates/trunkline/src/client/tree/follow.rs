@@ -36,7 +36,7 @@ pub(super) struct Following {
     last: Option<(Arc<Resource>, Held, Vec<NodeKey>)>,
 }
 
-/// What is behind a node.
+/// Where the news of a node come from.
 enum Behind {
     /// A watch of one name.
     Watch {
@@ -52,6 +52,7 @@ struct Collection {
     watch: Watching,
     source: SourceId,
     subscription: sink::Subscription,
+    /// The names that have a resource.
     members: BTreeSet<Name>,
 }
 
@@ -64,61 +65,42 @@ impl Drop for Following {
 }
 
 impl Following {
-    /// Subscribes to the resource of a node and watches it.
+    /// Subscribes to the resource of a node and watches it. The news go to the
+    /// mailbox; those of a resource that is known already are there on return.
+    /// Static resources and members of a collection have no subscription of
+    /// their own.
+    ///
+    /// # Errors
+    /// There is no source for the node.
     pub(super) fn start(
         client: &Arc<Running>,
         node: NodeId,
         key: Arc<NodeKey>,
         mailbox: &Arc<Mailbox>,
     ) -> Result<Self, WatchError> {
-        let watch_one = |source, lease| {
-            let cell = Cell::Node(node, Arc::clone(mailbox));
-            let selector = Selector::Name(key.name.clone());
-            watch(client, &key, selector, source, cell, lease)
-        };
-        let behind = match &key.source {
+        let source = match &key.source {
             Place::Invalid(reason) => return Err(invalid(reason)),
             Place::Static => Behind::Watch {
-                _watch: watch_one(None, None),
+                _watch: watch_name(client, node, &key, mailbox, None, None),
             },
             Place::Member(source) => Behind::Watch {
-                _watch: watch_one(Some(*source), None),
+                _watch: watch_name(client, node, &key, mailbox, Some(*source), None),
             },
             Place::Dns => {
                 let task = client.trees.resolve(client, node, key.name.as_str());
                 Behind::Dns(task, None)
             }
-            Place::Source { source, .. } => {
-                let selector = selector_of(&key);
-                let lease = lease(client, &key, source, selector.clone());
-                let lease = lease.map_err(|error| invalid(&error.to_string()))?;
-                let id = lease.source;
-                match selector {
-                    Selector::Name(_) => Behind::Watch {
-                        _watch: watch_one(Some(id), Some(Arc::new(lease))),
-                    },
-                    _ => {
-                        let cell = Cell::Collection(node, Arc::clone(mailbox));
-                        let subscription = lease.subscription.clone();
-                        let lease = Some(Arc::new(lease));
-                        Behind::Collection(Box::new(Collection {
-                            watch: watch(client, &key, selector, Some(id), cell, lease),
-                            source: id,
-                            subscription,
-                            members: BTreeSet::new(),
-                        }))
-                    }
-                }
-            }
+            Place::Source { source, .. } => subscribe(client, node, &key, source, mailbox)?,
         };
         Ok(Self {
             key,
-            source: behind,
+            source,
             last: None,
         })
     }
 
-    /// Whether it is a collection of which the source has not said all.
+    /// Returns whether the node is a collection of which the source has not said
+    /// all.
     pub(super) fn is_unanswered(&self, client: &Running) -> bool {
         let Behind::Collection(collection) = &self.source else {
             return false;
@@ -137,7 +119,8 @@ impl Following {
         matches!(self.source, Behind::Collection(_))
     }
 
-    /// Reads a state; `None` if it says nothing.
+    /// Makes the update of a state of the resource; `None` if the state is
+    /// pending. References are looked for once for each resource.
     pub(super) fn read(&mut self, client: &Running, state: ErasedState) -> Option<NodeUpdate> {
         let Some((resource, value, origin)) = state.value else {
             return state.error.map(Update::Failed);
@@ -193,7 +176,8 @@ impl Following {
         }
     }
 
-    /// Reads the names of a collection; `None` if it is none.
+    /// Takes the changed names of a collection, and makes the update that has
+    /// all its members as children; `None` if the node is no collection.
     pub(super) fn read_names(&mut self, client: &Running) -> Option<NodeUpdate> {
         let Behind::Collection(collection) = &mut self.source else {
             return None;
@@ -225,16 +209,66 @@ impl Following {
     }
 }
 
-/// The names that a node subscribes to. Only scopes and endpoints have
-/// collections.
+/// Subscribes to the resource or the collection of a node at its source, and
+/// watches it.
+///
+/// # Errors
+/// The client has no such source.
+fn subscribe(
+    client: &Arc<Running>,
+    node: NodeId,
+    key: &NodeKey,
+    source: &ConfigSource,
+    mailbox: &Arc<Mailbox>,
+) -> Result<Behind, WatchError> {
+    let selector = selector_of(key);
+    let lease = lease(client, key, source, selector.clone());
+    let lease = lease.map_err(|error| invalid(&error.to_string()))?;
+    let id = lease.source;
+    if let Selector::Name(_) = selector {
+        let lease = Some(Arc::new(lease));
+        return Ok(Behind::Watch {
+            _watch: watch_name(client, node, key, mailbox, Some(id), lease),
+        });
+    }
+
+    let cell = Cell::Collection(node, Arc::clone(mailbox));
+    let subscription = lease.subscription.clone();
+    let lease = Some(Arc::new(lease));
+    Ok(Behind::Collection(Box::new(Collection {
+        watch: watch(client, key, selector, Some(id), cell, lease),
+        source: id,
+        subscription,
+        members: BTreeSet::new(),
+    })))
+}
+
+/// Watches the name of a node.
+fn watch_name(
+    client: &Arc<Running>,
+    node: NodeId,
+    key: &NodeKey,
+    mailbox: &Arc<Mailbox>,
+    source: Option<SourceId>,
+    lease: Option<Arc<Lease>>,
+) -> Watching {
+    let cell = Cell::Node(node, Arc::clone(mailbox));
+    let selector = Selector::Name(key.name.clone());
+    watch(client, key, selector, source, cell, lease)
+}
+
+/// Returns the selector that a node subscribes to: a glob or the wildcard for a
+/// collection, which only scopes and endpoints have, and else its name.
 fn selector_of(key: &NodeKey) -> Selector {
     let name = Selector::Name(key.name.clone());
     if ![LEDS, SRDS].contains(&key.type_url.as_str()) {
         return name;
     }
+    // A text that is no selector is a name that nobody has.
     Selector::parse(key.name.as_str(), key.name.as_str().len()).unwrap_or(name)
 }
 
+/// Subscribes at the source of a node.
 fn lease(
     client: &Arc<Running>,
     key: &NodeKey,
@@ -248,13 +282,16 @@ fn lease(
     client.lease(source, key.type_url.clone(), subscription)
 }
 
-/// The dynamic parameters of a node: its own over those of the client (TP2).
+/// Returns the dynamic parameters of a node: its own over those of the client
+/// (TP2), or the client's alone if both together exceed the limits.
 fn params(client: &Running, key: &NodeKey, selector: &Selector) -> trunkline_core::params::Params {
     let defaults = client.settings.params_of(&key.type_url, selector);
     let all = defaults.iter().chain(key.params.iter());
     trunkline_core::params::Params::new(all).unwrap_or_else(|_| defaults.clone())
 }
 
+/// Watches a selector for a node, whose news go to the cell. The lease lives as
+/// long as the watch.
 fn watch(
     client: &Arc<Running>,
     key: &NodeKey,
@@ -276,6 +313,7 @@ fn watch(
     }
 }
 
+/// Makes the error of a node that has no source.
 fn invalid(reason: &str) -> WatchError {
     WatchError {
         cause: Cause::Rejected,

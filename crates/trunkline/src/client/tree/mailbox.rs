@@ -37,7 +37,8 @@ impl Mailbox {
         self.notify.notify_one();
     }
 
-    /// Takes all of it.
+    /// Takes all news, by node: the order among nodes is lost, and no tree needs
+    /// it.
     pub(super) fn take(&self) -> BTreeMap<NodeId, News> {
         let mut all = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *all)

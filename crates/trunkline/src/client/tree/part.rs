@@ -29,20 +29,20 @@ impl<T: Send + Sync + 'static> Part<T> {
         }
     }
 
-    /// The name that is subscribed to.
+    /// Returns the name that is subscribed to.
     #[must_use]
     pub fn name(&self) -> &str {
         self.part.key.name.as_str()
     }
 
-    /// The type; `dns` for the addresses of a host.
+    /// Returns the type; `dns` for the addresses of a host.
     #[must_use]
     pub fn type_url(&self) -> &TypeUrl {
         &self.part.key.type_url
     }
 
-    /// The state of the resource. It is [`State::Pending`] only for a part that
-    /// is none: a collection, and a host that was resolved by DNS.
+    /// Returns the state of the resource. It is [`State::Pending`] only for a
+    /// part that is none: a collection, and a host that was resolved by DNS.
     #[must_use]
     pub fn state(&self) -> State<T> {
         let value = match self.part.content.value() {
@@ -61,32 +61,33 @@ impl<T: Send + Sync + 'static> Part<T> {
         erased.typed()
     }
 
-    /// The resource in use, if there is one.
+    /// Returns the resource in use, if there is one.
     #[must_use]
     pub fn value(&self) -> Option<Loaded<T>> {
         self.state().value().cloned()
     }
 
-    /// What is wrong, if anything is: with a resource it is an ambient error.
+    /// Returns what is wrong, if anything is: with a resource it is an ambient
+    /// error.
     #[must_use]
     pub fn error(&self) -> Option<&WatchError> {
         self.part.content.error()
     }
 
-    /// Whether there is nothing to use.
+    /// Returns whether there is nothing to use.
     #[must_use]
     pub fn is_failed(&self) -> bool {
         matches!(self.part.content, Content::Failed(_))
     }
 
-    /// Whether nothing differs at or below two parts: they are one. It costs
-    /// the comparison of two pointers.
+    /// Returns whether nothing differs at or below two parts: they are one. It
+    /// costs the comparison of two pointers.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.part, &other.part)
     }
 
-    /// The addresses of a host that was resolved by DNS.
+    /// Returns the addresses of a host that was resolved by DNS.
     #[must_use]
     pub fn addresses(&self) -> Option<&[SocketAddr]> {
         match self.part.content.value() {
@@ -95,19 +96,19 @@ impl<T: Send + Sync + 'static> Part<T> {
         }
     }
 
-    /// The resources that it refers to, of any type, by type and name.
+    /// Returns the resources that it refers to, of any type, by type and name.
     pub fn children(&self) -> impl Iterator<Item = Part<Raw>> {
         self.part.children.iter().map(Part::new)
     }
 
-    /// The same part, whatever its type is.
+    /// Returns the same part, whatever its type is.
     #[must_use]
     pub fn raw(&self) -> Part<Raw> {
         self.typed()
     }
 
-    /// The same part with a type, if the caller knows it. With another one it
-    /// has no value.
+    /// Returns the same part with a type, if the caller knows it. With another
+    /// one it has no value.
     #[must_use]
     pub fn typed<C: Send + Sync + 'static>(&self) -> Part<C> {
         Part::new(&self.part)
@@ -117,7 +118,7 @@ impl<T: Send + Sync + 'static> Part<T> {
         &self.part
     }
 
-    /// The resources of a type that it refers to.
+    /// Returns the resources of a type that it refers to.
     pub(super) fn of_type<C: Send + Sync + 'static>(
         &self,
         type_url: &str,

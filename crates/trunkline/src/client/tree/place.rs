@@ -42,8 +42,8 @@ pub(super) struct Referrer<'a> {
 }
 
 impl Referrer<'_> {
-    /// The key of a resource that is referred to by its name alone: it is one of
-    /// the bootstrap, or the client's source for the type has it.
+    /// Makes the key of a resource that is referred to by its name alone: it is
+    /// one of the bootstrap, or the client's source for the type has it.
     pub(super) fn by_name(&self, type_url: &str, name: &str) -> NodeKey {
         let name = Name::new(name);
         let place = match self.has_static(type_url, &name) {
@@ -53,8 +53,9 @@ impl Referrer<'_> {
         Key::new(type_url, name, place)
     }
 
-    /// The key of a resource that is referred to with a config source. Without
-    /// one it is a resource of the bootstrap.
+    /// Makes the key of a resource that is referred to with a config source.
+    /// Without one it has to be a resource of the bootstrap; if there is none,
+    /// its place is invalid.
     pub(super) fn with_source(
         &self,
         type_url: &str,
@@ -63,21 +64,22 @@ impl Referrer<'_> {
     ) -> NodeKey {
         let name = Name::new(name);
         let place = match source {
-            Some(source) => self.named(type_url, &name, source),
+            Some(source) => self.place_of_message(type_url, &name, source),
             None if self.has_static(type_url, &name) => Place::Static,
             None => Place::Invalid("no config source is named, and the bootstrap has none".into()),
         };
         Key::new(type_url, name, place)
     }
 
-    /// The key of a resource that the bootstrap names with its source.
-    pub(super) fn at(&self, type_url: &str, name: &str, source: &ConfigSource) -> NodeKey {
+    /// Makes the key of a resource that the bootstrap names with its source.
+    pub(super) fn at_source(&self, type_url: &str, name: &str, source: &ConfigSource) -> NodeKey {
         let name = Name::new(name);
         let place = self.place(type_url, &name, Some(source), None);
         Key::new(type_url, name, place)
     }
 
-    /// The key of a resource that is asked for where its referrer is from.
+    /// Makes the key of a resource that is asked for where its referrer is from;
+    /// of a static referrer, by its name alone.
     pub(super) fn at_origin(&self, type_url: &str, name: &str) -> NodeKey {
         match self.client.source_of_parent(Some(self.origin)) {
             Ok(source) => {
@@ -94,8 +96,14 @@ impl Referrer<'_> {
         shared.read(|state, _| state.machine.has_static(type_url, name))
     }
 
-    /// The place that a config source of a resource means.
-    fn named(&self, type_url: &str, name: &Name, source: &message::ConfigSource) -> Place {
+    /// Returns the place that a config source in a resource means, or an invalid
+    /// one with the reason for people.
+    fn place_of_message(
+        &self,
+        type_url: &str,
+        name: &Name,
+        source: &message::ConfigSource,
+    ) -> Place {
         let resolved = match &source.config_source_specifier {
             Some(ConfigSourceSpecifier::Ads(_)) => Ok(ConfigSource::ads()),
             // `self` means the same as `ads`, if that is the parent's (C14).
@@ -125,7 +133,9 @@ impl Referrer<'_> {
         }
     }
 
-    /// The place of a name: the source that is named, or the client's own.
+    /// Returns the place of a name: the source that is named, or the client's
+    /// own. `wait` is the fetch timeout that the referrer sets; without it that
+    /// of the source holds.
     fn place(
         &self,
         type_url: &str,
@@ -151,14 +161,16 @@ impl Referrer<'_> {
     }
 }
 
-/// An `initial_fetch_timeout`: zero is none (E2).
+/// Returns the wait that an `initial_fetch_timeout` means: zero is for ever (E2),
+/// and a negative part counts as zero.
 fn wait_of(wait: &trunkline_proto::envoy::google::protobuf::Duration) -> Option<Duration> {
     let seconds = u64::try_from(wait.seconds).unwrap_or_default();
     let nanos = u32::try_from(wait.nanos).unwrap_or_default();
     Some(Duration::new(seconds, nanos)).filter(|wait| !wait.is_zero())
 }
 
-/// A place that the user's query names: there is no parent.
+/// Returns the place of a root, which the query of the user names: `parent` is
+/// the origin of the resource that the user says it is named by.
 pub(super) fn place_of_query(
     client: &Running,
     type_url: &str,

@@ -32,14 +32,14 @@ impl ListenerSnapshot {
         Self { snapshot }
     }
 
-    /// The listener.
+    /// Returns the listener.
     #[must_use]
     pub fn listener(&self) -> Part<Listener> {
         Part::new(&self.snapshot.root)
     }
 
-    /// The route configurations: by RDS, by scopes, and those inside of the
-    /// listener.
+    /// Returns the route configurations: by RDS, by scopes, and those inside of
+    /// the listener.
     #[must_use]
     pub fn routes(&self) -> Vec<RouteSnapshot> {
         let root = &self.snapshot.root;
@@ -62,7 +62,7 @@ impl ListenerSnapshot {
         inline.chain(dynamic).collect()
     }
 
-    /// The scopes of routes (SRDS), but for those on demand.
+    /// Returns the scopes of routes (SRDS), but for those on demand.
     #[must_use]
     pub fn scopes(&self) -> Vec<Part<ScopedRouteConfiguration>> {
         let collections = self.snapshot.root.children.of_type(SRDS);
@@ -70,8 +70,8 @@ impl ListenerSnapshot {
         scopes.map(Part::new).collect()
     }
 
-    /// A cluster that a route or the listener refers to, or that has a
-    /// subscription of its own.
+    /// Returns the cluster of a name, if a route or the listener refers to it, or if
+    /// it has a subscription of its own.
     #[must_use]
     pub fn cluster(&self, name: &str) -> Option<ClusterSnapshot> {
         let key = Name::new(name);
@@ -82,23 +82,23 @@ impl ListenerSnapshot {
         own.or_else(|| self.routes().iter().find_map(|route| route.cluster(name)))
     }
 
-    /// The clusters that have subscriptions of their own.
+    /// Returns the clusters that have subscriptions of their own.
     pub fn subscribed(&self) -> impl Iterator<Item = ClusterSnapshot> {
         self.snapshot.subscribed.iter().map(Part::new)
     }
 
-    /// The secrets of the listener's transport sockets.
+    /// Returns the secrets of the listener's transport sockets.
     pub fn secrets(&self) -> impl Iterator<Item = Part<Secret>> {
         self.snapshot.root.children.of_type(SDS).map(Part::new)
     }
 
-    /// The filters whose configurations are subscribed to (ECDS).
+    /// Returns the filters whose configurations are subscribed to (ECDS).
     pub fn filters(&self) -> impl Iterator<Item = Part<TypedExtensionConfig>> {
         self.snapshot.root.children.of_type(ECDS).map(Part::new)
     }
 
-    /// The layers of the runtime that the bootstrap names (RTDS), in its order:
-    /// a later one counts over those before.
+    /// Returns the layers of the runtime that the bootstrap names (RTDS), in
+    /// its order: a later one counts over those before.
     #[must_use]
     pub fn runtime(&self) -> Vec<Part<Runtime>> {
         let Some(Held::Resource(held)) = self.snapshot.root.content.value() else {
@@ -110,9 +110,9 @@ impl ListenerSnapshot {
         found.map(Part::new).collect()
     }
 
-    /// What concerns the whole, and not a part (C53): there is no listener, or a
-    /// route configuration is missing, or has no virtual host for the host that
-    /// was given. A missing cluster is not one of these.
+    /// Returns what concerns the whole, and not a part (C53): there is no
+    /// listener, or a route configuration is missing, or has no virtual host
+    /// for the host that was given. A missing cluster is not one of these.
     #[must_use]
     pub fn error(&self) -> Option<WatchError> {
         let listener = self.listener();
@@ -122,7 +122,7 @@ impl ListenerSnapshot {
         self.routes().iter().find_map(RouteSnapshot::failure)
     }
 
-    /// Whether two snapshots are one.
+    /// Returns whether two snapshots are one.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.snapshot, &other.snapshot)
@@ -138,24 +138,27 @@ pub struct RouteSnapshot {
 }
 
 impl RouteSnapshot {
-    /// The route configuration; `None` if there is none.
+    /// Returns the route configuration; `None` if there is none.
     #[must_use]
     pub fn config(&self) -> Option<Arc<RouteConfiguration>> {
         let of_part = || Some(Arc::clone(self.routes_part()?.value()?.value()));
         self.inline.clone().or_else(of_part)
     }
 
-    /// The resource, unless the configuration is inside of the listener.
+    /// Returns the resource, unless the configuration is inside of the
+    /// listener.
     #[must_use]
     pub fn resource(&self) -> Option<Part<RouteConfiguration>> {
         self.routes_part()
     }
 
+    /// Returns the part of the route configuration; `None` if that is inside of
+    /// the listener, whose part it shares.
     fn routes_part(&self) -> Option<Part<RouteConfiguration>> {
         self.inline.is_none().then(|| Part::new(&self.part))
     }
 
-    /// A cluster that a route refers to.
+    /// Returns the cluster of a name, if a route refers to it.
     #[must_use]
     pub fn cluster(&self, name: &str) -> Option<ClusterSnapshot> {
         let name = Name::new(name);
@@ -169,7 +172,7 @@ impl RouteSnapshot {
         own.or_else(of_hosts).map(Part::new)
     }
 
-    /// The clusters that routes refer to.
+    /// Returns the clusters that routes refer to.
     pub fn clusters(&self) -> impl Iterator<Item = ClusterSnapshot> {
         let hosts = self.part.children.of_type(VHDS);
         let of_hosts = hosts.flat_map(|host| host.children.of_type(CDS));
@@ -180,7 +183,7 @@ impl RouteSnapshot {
             .map(Part::new)
     }
 
-    /// The virtual host of a host, among those that came with the route
+    /// Returns the virtual host of a host, among those that came with the route
     /// configuration, and by VHDS the one that the tree is for.
     #[must_use]
     pub fn virtual_host(&self, host: &str) -> Option<VirtualHostSnapshot> {
@@ -200,7 +203,8 @@ impl RouteSnapshot {
         ))))
     }
 
-    /// Why there are no routes (C53).
+    /// Returns why there are no routes: the configuration is missing, or has no
+    /// virtual host for the host that the tree is for (C53).
     fn failure(&self) -> Option<WatchError> {
         let failed = self.routes_part().filter(Part::is_failed);
         if let Some(failed) = failed {
@@ -230,7 +234,7 @@ enum HostOf {
 }
 
 impl VirtualHostSnapshot {
-    /// Whether two are one: they came in the same resource.
+    /// Returns whether two are one: they came in the same resource.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
@@ -248,6 +252,7 @@ impl Deref for VirtualHostSnapshot {
 
     fn deref(&self) -> &VirtualHost {
         match &self.0 {
+            // The index was found in this very configuration.
             HostOf::Routes(config, index) => &config.virtual_hosts[*index],
             HostOf::Itself(host) => host,
         }

@@ -53,7 +53,8 @@ impl Trees {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a root.
+    /// Adds a root, and subscribes to it. The receiver has no snapshot until the
+    /// first is complete.
     pub(super) fn add(&self, client: &Arc<Running>, key: NodeKey) -> (RootId, Shown) {
         let mut state = self.lock();
         let id = state.tree.add_root(key);
@@ -61,12 +62,13 @@ impl Trees {
         state.roots.insert(id, sender);
         state.run(client, &self.mailbox);
         drop(state);
-        // Its waits have deadlines.
+        // The loop of `grow` has to learn of its deadlines.
         self.mailbox.notify.notify_one();
         (id, receiver)
     }
 
-    /// Changes the machine, and does what it decides.
+    /// Changes the machine, does what it decides, and wakes the loop of `grow`,
+    /// which learns of new deadlines.
     fn change(&self, client: &Arc<Running>, change: impl FnOnce(&mut Tree<Place, Held>)) {
         let mut state = self.lock();
         change(&mut state.tree);
@@ -75,7 +77,7 @@ impl Trees {
         self.mailbox.notify.notify_one();
     }
 
-    /// Removes a root.
+    /// Removes a root, and ends the subscriptions that no other root needs.
     pub(super) fn remove(&self, client: &Arc<Running>, id: RootId) {
         self.lock().roots.remove(&id);
         self.change(client, |tree| tree.remove_root(id));
@@ -86,12 +88,13 @@ impl Trees {
         self.change(client, |tree| tree.subscribe(id, key));
     }
 
-    /// Ends such a subscription.
+    /// Ends a subscription that [`subscribe`](Self::subscribe) began.
     pub(super) fn unsubscribe(&self, client: &Arc<Running>, id: RootId, key: &NodeKey) {
         self.change(client, |tree| tree.unsubscribe(id, key));
     }
 
-    /// What is warming, in all trees.
+    /// Returns the nodes of all trees that have no active version yet, or a next
+    /// one beside it.
     pub(super) fn warming(&self) -> Vec<Warming<Place>> {
         self.lock().tree.warming()
     }
@@ -101,7 +104,8 @@ impl Trees {
         self.lock().tree.take_work()
     }
 
-    /// Has all hosts resolved again (C55).
+    /// Has the tasks of all hosts resolve them again, and does not wait for that
+    /// (C55).
     pub(super) fn resolve_again(&self) {
         self.resolutions.send_modify(|count| *count += 1);
     }
@@ -118,8 +122,9 @@ impl Trees {
         client.runtime.spawn(task).abort_handle()
     }
 
-    /// Reads all news, and does what is due. Returns when to come again, and
-    /// whether some collections are waited for.
+    /// Reads all news, and does what is due. Returns the next deadline, and
+    /// whether there are collections whose sources have not said all: those are
+    /// looked at again with every change of the client's machine.
     fn grow(&self, client: &Arc<Running>) -> (Option<Moment>, bool) {
         let mut state = self.lock();
         state.tree.handle_timeout(client.shared.now());
@@ -130,7 +135,9 @@ impl Trees {
 }
 
 impl TreeState {
-    /// Reads news and does what the machine decides, until there is nothing.
+    /// Reads news and does what the machine decides, until there is nothing left
+    /// to do. What it does may bring news at once, as of a resource that is known
+    /// already.
     fn run(&mut self, client: &Arc<Running>, mailbox: &Arc<Mailbox>) {
         loop {
             for (node, news) in mailbox.take() {
@@ -152,6 +159,8 @@ impl TreeState {
         }
     }
 
+    /// Subscribes to the resource of a node, which starts the time of its fetch
+    /// timeout. A node without a source fails at once.
     fn follow(
         &mut self,
         client: &Arc<Running>,
@@ -178,6 +187,8 @@ impl TreeState {
         }
     }
 
+    /// Tells the machine the news of a node. News of a node that was
+    /// unsubscribed from meanwhile are dropped.
     fn read(&mut self, client: &Running, node: NodeId, news: News) {
         let Some(following) = self.following.get_mut(&node) else {
             return;
@@ -194,7 +205,8 @@ impl TreeState {
         }
     }
 
-    /// Reads the collections that are answered by now.
+    /// Reads the collections of which the sources have said all by now, and ends
+    /// the wait for them.
     fn look_at_collections(&mut self, client: &Running) {
         let following = &mut self.following;
         let mut updates = Vec::new();

@@ -102,11 +102,13 @@ impl Client {
         self.root(&query.into(), None)
     }
 
+    /// Watches the resource of a query as a root. A selector that is no name
+    /// gives a root that never has a resource.
     fn root<T, S>(&self, query: &Query<T>, host: Option<Arc<str>>) -> SnapshotWatch<S> {
         let client = self.running();
         let name = match &query.selector {
             Selector::Name(name) => name.clone(),
-            // A root is one resource: nobody has one of this name.
+            // A root is one resource, and no resource has such a name.
             other => Name::new(other.as_str()),
         };
         let type_url = query.type_url.as_str();
@@ -126,8 +128,8 @@ impl Client {
         }
     }
 
-    /// What is warming, in all trees of the client: what Envoy's `/init_dump`
-    /// shows (E1).
+    /// Returns what is warming, in all trees of the client: what Envoy's
+    /// `/init_dump` shows (E1).
     #[must_use]
     pub fn warming(&self) -> Vec<Warming> {
         let all = self.running().trees.warming().into_iter();
@@ -157,8 +159,8 @@ impl Client {
 }
 
 impl<T: Show> SnapshotWatch<T> {
-    /// The newest snapshot; `None` until the first is complete. The next call of
-    /// [`SnapshotWatch::changed`] waits for another.
+    /// Returns the newest snapshot; `None` until the first is complete. The
+    /// next call of [`SnapshotWatch::changed`] waits for another.
     pub fn snapshot(&mut self) -> Option<T> {
         show(self.receiver.borrow_and_update().as_ref())
     }
@@ -186,7 +188,7 @@ impl<T: Show> SnapshotWatch<T> {
         }
     }
 
-    /// The snapshots as a stream, which does not end.
+    /// Returns the snapshots as a stream, which does not end.
     pub fn into_stream(self) -> impl Stream<Item = T> + Send + Unpin {
         Snapshots {
             snapshots: WatchStream::from_changes(self.receiver),
@@ -212,6 +214,7 @@ impl<T: Show> SnapshotWatch<T> {
     }
 }
 
+/// Returns a snapshot in the form that the watch's type asks for.
 fn show<T: Show>(snapshot: Option<&Arc<RawSnapshot>>) -> Option<T> {
     snapshot.map(|snapshot| T::show(AnySnapshot(Arc::clone(snapshot))))
 }

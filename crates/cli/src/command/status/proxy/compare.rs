@@ -152,12 +152,12 @@ impl Sides<'_> {
             Some(Equality::Unreadable(reason)) => Verdict::new(State::NotCompared, reason),
             Some(equality) => Verdict {
                 diff: equality.into_diff(),
-                ..Verdict::new(State::Differs, served.pending_or(proxy))
+                ..Verdict::new(State::Differs, served.remark_for(proxy))
             },
             None if served.type_url == kind::EDS && self.proxy.is_warming_for(&served.name) => {
                 Verdict::new(State::Warming, "its cluster is warming")
             }
-            None => Verdict::new(State::Missing, served.pending()),
+            None => Verdict::new(State::Missing, served.pending_remark()),
         }
     }
 }

@@ -142,7 +142,7 @@ impl ProxyDump {
 
         for entry in entries(static_list) {
             let body = &entry[shape.body];
-            let resource = self.at(shape, entry, body);
+            let resource = self.resource_of(shape, entry, body);
             resource.is_static = true;
             resource.active = Some(body.clone());
         }
@@ -155,7 +155,7 @@ impl ProxyDump {
                 body => vec![body],
             };
             for body in bodies {
-                let resource = self.at(shape, entry, body);
+                let resource = self.resource_of(shape, entry, body);
                 resource.is_static = false;
                 resource.active = (!body.is_null()).then(|| body.clone());
                 let warming = &entry["warming_state"][shape.body];
@@ -166,12 +166,13 @@ impl ProxyDump {
         }
         for entry in entries(warming_list) {
             let body = &entry[shape.body];
-            self.at(shape, entry, body).warming = Some(body.clone());
+            self.resource_of(shape, entry, body).warming = Some(body.clone());
         }
     }
 
-    /// Returns the resource that a body is of, which is an empty one if it is new.
-    fn at(&mut self, shape: &Shape, entry: &Value, body: &Value) -> &mut ProxyResource {
+    /// Returns the resource that a body is of, and adds an empty one if it is new. Its
+    /// name is in the body, or else in the entry.
+    fn resource_of(&mut self, shape: &Shape, entry: &Value, body: &Value) -> &mut ProxyResource {
         let mut names = [&body["name"], &body["cluster_name"], &entry["name"]].into_iter();
         let name = names.find_map(Value::as_str).unwrap_or_default();
         let key = (shape.type_url.to_owned(), name.to_owned());

@@ -121,6 +121,7 @@ impl Endpoints {
     }
 }
 
+/// Reads what is compared of an endpoint.
 fn read_endpoint(endpoint: &Value) -> Endpoint {
     Endpoint {
         weight: endpoint["load_balancing_weight"].as_u64().unwrap_or(1),

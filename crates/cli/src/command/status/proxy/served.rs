@@ -47,8 +47,9 @@ impl Served {
         }
     }
 
-    /// Says that the client has yet to answer, or the server.
-    pub(super) fn pending(&self) -> &'static str {
+    /// Returns a remark that the client has yet to answer, or the server; empty if
+    /// neither has.
+    pub(super) fn pending_remark(&self) -> &'static str {
         match self.status.as_str() {
             "SENT" => "sent, and not answered yet",
             "REQUESTED" => "asked for, and not sent yet",
@@ -56,11 +57,12 @@ impl Served {
         }
     }
 
-    /// The same, or that the proxy has it from its bootstrap.
-    pub(super) fn pending_or(&self, proxy: &ProxyResource) -> &'static str {
+    /// Returns the remark that the proxy has the resource from its bootstrap, or
+    /// else [`Self::pending_remark`].
+    pub(super) fn remark_for(&self, proxy: &ProxyResource) -> &'static str {
         match proxy.is_static {
             true => "the proxy has it from its bootstrap",
-            false => self.pending(),
+            false => self.pending_remark(),
         }
     }
 

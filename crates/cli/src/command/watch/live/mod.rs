@@ -282,7 +282,8 @@ fn record_failure(args: &cli::Watch, error: &io::Error) -> Failure {
     ))
 }
 
-/// The failure of a client that reaches no server; why was told of each.
+/// Returns the failure of a client that reaches no server; why was told of
+/// each.
 fn unreachable(connections: &Connections) -> Failure {
     let (servers, hint) = (connections.servers(), connections.hint());
     Failure::unreachable(format!("no control plane is reached at {servers}; {hint}"))

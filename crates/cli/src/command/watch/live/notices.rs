@@ -88,12 +88,12 @@ impl Connections {
         }
     }
 
-    /// The servers that were given, for people.
+    /// Returns the servers that were given, for people.
     pub(super) fn servers(&self) -> &str {
         &self.given.shown
     }
 
-    /// What to look at if no server can be reached.
+    /// Returns what to look at if no server can be reached.
     pub(super) fn hint(&self) -> &'static str {
         self.given.hint
     }

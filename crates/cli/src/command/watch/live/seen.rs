@@ -85,7 +85,7 @@ impl Known {
         kinds::short(&self.type_url)
     }
 
-    /// Whether each name that was asked for has a state.
+    /// Returns whether each name that was asked for has a state.
     pub(super) fn is_answered(&self) -> bool {
         self.asked.iter().all(|name| self.told.contains_key(name))
     }
@@ -192,8 +192,8 @@ fn is_unreachable(error: Option<&WatchError>) -> bool {
     error.is_some_and(|error| error.cause == Cause::Unreachable)
 }
 
-/// Whether two are the same but for their versions: in state of the world all
-/// of a type have another one with each response.
+/// Returns whether two are the same but for their versions: in state of the
+/// world all of a type have another one with each response.
 fn is_same(a: &Resource, b: &Resource) -> bool {
     a.body == b.body && a.constraints == b.constraints && a.aliases == b.aliases && a.ttl == b.ttl
 }

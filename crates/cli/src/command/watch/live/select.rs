@@ -28,13 +28,17 @@ pub(super) struct Selector {
 }
 
 impl Wanted {
-    /// A query for each selector.
+    /// Makes a query for each selector.
+    ///
+    /// # Errors
+    /// A selector is no name and no glob.
     pub(super) fn queries(&self) -> Result<Vec<Query<Raw>>> {
         let texts = self.selectors.iter().map(|one| one.text.as_str());
         texts.map(|text| self.query(text)).collect()
     }
 
-    /// The query of everything, for the watch.
+    /// Makes the query of all resources of the type, which one watch sees whatever
+    /// is subscribed to.
     pub(super) fn all(&self) -> Result<Query<Raw>> {
         self.query(ALL)
     }
@@ -44,8 +48,8 @@ impl Wanted {
         Query::raw(self.type_url.as_str(), text).map_err(wrong)
     }
 
-    /// Whether all of a type is wanted that many control planes send by name
-    /// only.
+    /// Returns whether all of a type is wanted that many control planes send by
+    /// name only.
     pub(super) fn is_doubtful(&self) -> bool {
         let is_all = self.selectors.iter().any(|one| one.text == ALL);
         is_all && !Kind::of(&self.type_url).legacy_wildcard

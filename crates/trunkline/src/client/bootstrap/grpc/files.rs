@@ -36,6 +36,7 @@ pub(super) fn read(config: &Part<'_, '_>) -> Option<FileWatcher> {
     })
 }
 
+/// Reads the time between two looks at the files, which is above zero.
 fn read_refresh(config: &Part<'_, '_>) -> Option<Duration> {
     let Some(part) = config.get("refresh_interval") else {
         return Some(REFRESH);

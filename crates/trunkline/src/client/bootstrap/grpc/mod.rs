@@ -66,6 +66,8 @@ pub(super) fn read(format: Format, file: &str, text: &str) -> Result<Bootstrap, 
     Ok(bootstrap)
 }
 
+/// Resolves a parsed bootstrap. Returns `None` if a part of it has a mistake,
+/// after all were resolved, so that every mistake is reported.
 fn resolve(root: &Part<'_, '_>, mut node: Node) -> Option<Bootstrap> {
     let servers = servers::read(root, SERVERS);
     if servers == Some(None) && root.list_or_none(SERVERS).is_some() {

@@ -17,6 +17,7 @@ pub(super) fn read(root: &Part<'_, '_>) -> BTreeMap<String, FileWatcher> {
     read.collect()
 }
 
+/// Reads one provider. Returns `None` after a warning or a mistake.
 fn read_provider(part: &Part<'_, '_>) -> Option<FileWatcher> {
     match part.text_of("plugin_name")? {
         Some(FILE_WATCHER) => {}

@@ -31,6 +31,7 @@ pub(super) fn read(part: &Part<'_, '_>, key: &str) -> Option<Option<ApiSource>> 
     Some(source)
 }
 
+/// Reads one server. Returns `None` after a mistake.
 fn read_server(part: &Part<'_, '_>) -> Option<Arc<ControlPlane>> {
     let addresses = match part.get("server_uri") {
         None => part

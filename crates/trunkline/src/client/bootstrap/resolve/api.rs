@@ -22,8 +22,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 impl Resolver<'_> {
     /// Resolves the control planes of a source. `is_ads` marks the aggregated
     /// stream of the bootstrap, whose `api_type` is written without
-    /// `AGGREGATED`. Returns
-    /// `None` after a mistake.
+    /// `AGGREGATED`. Returns `None` after a mistake.
     pub(in super::super) fn resolve_api(
         self,
         source: &ApiConfigSource,
@@ -132,6 +131,7 @@ fn read_transport(source: &ApiConfigSource, is_ads: bool, scope: &Scope<'_>) -> 
     }
 }
 
+/// Reads the times of polls. Returns `None` after a mistake.
 fn read_rest(source: &ApiConfigSource, scope: &Scope<'_>) -> Option<Transport> {
     let request_timeout = duration::read_or(
         source.request_timeout.as_ref(),

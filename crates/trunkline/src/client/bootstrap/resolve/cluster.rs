@@ -155,8 +155,7 @@ fn read_http2(cluster: &Cluster) -> Option<Http2ProtocolOptions> {
     }
 }
 
-/// Reads the pings of HTTP/2. Returns `Some(None)` if the cluster sends none,
-/// and
+/// Reads the pings of HTTP/2. Returns `Some(None)` if the cluster sends none, and
 /// `None` after a mistake.
 fn read_keepalive(options: &Http2ProtocolOptions, scope: &Scope<'_>) -> Option<Option<Keepalive>> {
     let Some(settings) = options.connection_keepalive.as_ref() else {

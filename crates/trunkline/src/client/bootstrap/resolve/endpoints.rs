@@ -47,6 +47,7 @@ pub(super) fn read_addresses(
     addresses.into_iter().collect()
 }
 
+/// Reads the address of an endpoint. Returns `None` after a mistake.
 fn read_endpoint_address(
     endpoint: &LbEndpoint,
     kind: DiscoveryType,
@@ -71,6 +72,7 @@ fn read_endpoint_address(
     }
 }
 
+/// Reads a host and a port. The host of a static cluster has to be an IP address.
 fn read_socket_address(
     socket: &SocketAddress,
     kind: DiscoveryType,

@@ -90,6 +90,8 @@ impl Resolver<'_> {
         }
     }
 
+    /// Resolves the files or texts of TLS. Without authorities those of the system
+    /// are trusted; a certificate without its key is a mistake.
     fn resolve_ssl(self, ssl: &SslCredentials, scope: &Scope<'_>) -> Option<TlsOptions> {
         let author = self.referrer.author();
         let read_pem = |source: Option<&_>, field| match source {
@@ -115,6 +117,8 @@ impl Resolver<'_> {
         })
     }
 
+    /// Reads the token of every stream, or the path of its file. Credentials of
+    /// other kinds are unsupported.
     fn read_token(self, call: Option<&Call>, scope: &Scope<'_>) -> Option<Token> {
         match call {
             Some(Call::AccessToken(token)) => Some(Token::Value(Secret(format!("Bearer {token}")))),

@@ -55,6 +55,7 @@ pub(super) enum Referrer<'a> {
 }
 
 impl<'a> Referrer<'a> {
+    /// Returns who wrote the message.
     fn author(self) -> Author<'a> {
         match self {
             Self::Bootstrap => Author::Bootstrap,

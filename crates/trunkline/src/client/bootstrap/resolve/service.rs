@@ -46,6 +46,8 @@ impl Resolver<'_> {
         Some((server, backoff?))
     }
 
+    /// Resolves the static cluster of a gRPC service. One that is not set up for
+    /// HTTP/2 gets a warning.
     fn resolve_envoy_grpc(self, service: &EnvoyGrpc, scope: &Scope<'_>) -> Option<ControlPlane> {
         let upstream = self.resolve_cluster(&service.cluster_name, &scope.field("cluster_name"))?;
         if !upstream.speaks_http2 {

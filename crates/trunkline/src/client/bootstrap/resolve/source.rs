@@ -36,6 +36,7 @@ impl Resolver<'_> {
         })
     }
 
+    /// Resolves the kind of a config source. Returns `None` after a mistake.
     #[expect(deprecated, reason = "older bootstraps have `path`")]
     fn resolve_specifier(
         self,
@@ -69,6 +70,7 @@ impl Resolver<'_> {
         }
     }
 
+    /// Resolves `ads`, for which the bootstrap has to have an aggregated stream.
     fn resolve_ads(self, scope: &Scope<'_>) -> Option<Specifier> {
         match self.missing_ads {
             Some(field) => scope.mistake(Problem::NoAds { field }),
@@ -92,6 +94,7 @@ impl Resolver<'_> {
         }
     }
 
+    /// Resolves a file, which the author of the source has to be allowed to name.
     fn resolve_path(self, source: &PathConfigSource, scope: &Scope<'_>) -> Option<Specifier> {
         let path =
             data_source::check_file(&source.path, self.referrer.author(), &scope.field("path"));

@@ -55,6 +55,8 @@ impl Resolver<'_> {
         }
     }
 
+    /// Resolves a client's TLS. The name that the server's certificate must have is
+    /// the SNI or the one subject alternative name; both must agree.
     fn resolve_tls(self, context: &UpstreamTlsContext, scope: &Scope<'_>) -> Option<TlsOptions> {
         let empty = CommonTlsContext::default();
         let common = context.common_tls_context.as_ref().unwrap_or(&empty);
@@ -148,6 +150,7 @@ impl Resolver<'_> {
         Some((ca, secret_name.or(default_name)))
     }
 
+    /// Returns the trust of a static secret.
     fn read_secret_trust(self, config: &SdsSecretConfig, scope: &Scope<'_>) -> Option<Trust> {
         match self.find_static_secret(config, "validation_context", scope)? {
             (scope, secret::Type::ValidationContext(context)) => {
@@ -183,6 +186,7 @@ type Own = Option<(Pem, Pem)>;
 /// The authorities that are trusted, and the name that is verified.
 type Trust = (Option<Pem>, Option<String>);
 
+/// Reports that no static secret of the name holds a `kind`. Always returns `None`.
 fn unknown_secret<T>(config: &SdsSecretConfig, kind: &'static str, scope: &Scope<'_>) -> Option<T> {
     let name = config.name.clone();
     scope.mistake(Problem::UnknownSecret { name, kind })
@@ -222,6 +226,7 @@ fn refuse_providers(common: &CommonTlsContext, scope: &Scope<'_>) {
     }
 }
 
+/// Reads a certificate and its key, in PEM and without a password.
 fn read_key_pair(certificate: &TlsCertificate, scope: &Scope<'_>) -> Option<(Pem, Pem)> {
     let unsupported = [
         (certificate.pkcs12.is_some(), "pkcs12"),

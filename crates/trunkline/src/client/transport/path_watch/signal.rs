@@ -43,6 +43,8 @@ struct State {
 }
 
 impl Signal {
+    /// Starts to watch a directory for a file in it. Where the system does not
+    /// watch it, the file is looked at each second instead.
     pub(super) fn new(directory: &Path, file: &Path) -> Self {
         let told = Arc::new(Told::default());
         let (teller, name) = (Arc::clone(&told), file.to_owned());
@@ -91,13 +93,20 @@ async fn look(file: &Path, seen: &Stamps) {
     }
 }
 
+/// What the system has told since the last look.
 enum News {
     Nothing,
-    Complete { named: bool },
+    /// Something is complete; if `named`, the file itself.
+    Complete {
+        named: bool,
+    },
+    /// The directory is not watched any more.
     Lost,
 }
 
 impl Told {
+    /// Takes the news, unless the file is being written in its place: then they
+    /// wait until it is closed.
     fn take(&self) -> News {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.lost {
@@ -113,6 +122,8 @@ impl Told {
         }
     }
 
+    /// Records an event, and wakes who waits for it. Called by the thread of the
+    /// system's watcher.
     fn note(&self, event: notify::Result<Event>, file: &Path, directory: &Path) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.note(event, file, directory);
@@ -122,6 +133,8 @@ impl Told {
 }
 
 impl State {
+    /// Records what an event means for the file. An event that was lost counts
+    /// as a change of anything.
     fn note(&mut self, event: notify::Result<Event>, file: &Path, directory: &Path) {
         let Ok(event) = event else {
             self.moved = true;
@@ -150,7 +163,8 @@ impl State {
         }
     }
 
-    /// Something is complete, the file itself perhaps.
+    /// Records that something in the directory is complete, and that it is the
+    /// file itself if `is_file`.
     fn complete(&mut self, is_file: bool) {
         self.moved = true;
         self.named |= is_file;
@@ -158,12 +172,13 @@ impl State {
     }
 }
 
+/// Returns whether a path is a symbolic link, or one of several names of a file.
 fn is_link(path: &PathBuf) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink() || has_other_names(&found))
 }
 
-/// Whether a file has several names, so that it was not created with one of
-/// them.
+/// Returns whether a file has several names, so that it was not created with
+/// one of them.
 #[cfg(unix)]
 fn has_other_names(metadata: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -175,8 +190,8 @@ fn has_other_names(_: &fs::Metadata) -> bool {
     false
 }
 
-/// Whether a path in the watched directory is the file. Its directory may be
-/// written in another way.
+/// Returns whether a path in the watched directory is the file. It compares the
+/// names alone, for the system may write the directory in another way.
 fn is_same_name(told: &Path, file: &Path) -> bool {
     told.file_name() == file.file_name()
 }

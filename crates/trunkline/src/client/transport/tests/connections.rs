@@ -182,13 +182,13 @@ fn a_server_that_wants_fewer_pings_gets_fewer() {
     let pace = Pace::default();
     let keepalive = Keepalive::default();
     pace.note_go_away(Some(h2::Reason::NO_ERROR));
-    assert_eq!(pace.of(keepalive), keepalive);
+    assert_eq!(pace.slow(keepalive), keepalive);
     pace.note_go_away(Some(h2::Reason::ENHANCE_YOUR_CALM));
-    assert_eq!(pace.of(keepalive).interval, keepalive.interval * 2);
+    assert_eq!(pace.slow(keepalive).interval, keepalive.interval * 2);
     for _ in 0..100 {
         pace.note_go_away(Some(h2::Reason::ENHANCE_YOUR_CALM));
     }
-    assert_eq!(pace.of(keepalive).interval, Duration::from_secs(3600));
+    assert_eq!(pace.slow(keepalive).interval, Duration::from_secs(3600));
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-use crate::client::transport::frame::framed;
+use crate::client::transport::frame::with_prefix;
 use crate::client::{Address, ControlPlane};
 
 pub(super) const PATH: &str = "/a.Service/Method";
@@ -86,7 +86,7 @@ pub(super) fn answer_with(
     move |(_, mut respond)| {
         let mut out = respond.send_response(headers(), false).unwrap();
         for message in messages {
-            out.send_data(framed(message), false).unwrap();
+            out.send_data(with_prefix(message), false).unwrap();
         }
         let mut trailers = HeaderMap::new();
         trailers.insert("grpc-status", code.parse().unwrap());

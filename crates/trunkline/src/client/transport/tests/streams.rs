@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use super::peer::{PATH, answer_with, echo, headers, listen, serve};
-use crate::client::transport::frame::framed;
+use crate::client::transport::frame::with_prefix;
 use crate::client::transport::{
     Code, Connector, HeaderError, Stream, StreamError, TransportOptions,
 };
@@ -111,7 +111,7 @@ async fn a_stream_without_a_status_did_not_end_well() {
     serve(listener, None, move |(_, mut respond)| {
         let mut out = respond.send_response(headers(), false).unwrap();
         match asked.fetch_add(1, Ordering::Relaxed) {
-            0 => out.send_data(framed(b"message"), true).unwrap(),
+            0 => out.send_data(with_prefix(b"message"), true).unwrap(),
             _ => out.send_reset(h2::Reason::REFUSED_STREAM),
         }
     });
@@ -222,7 +222,7 @@ async fn a_stream_that_is_not_read_takes_one_window() {
         let counted = Arc::clone(&counted);
         tokio::spawn(async move {
             let mut out = respond.send_response(headers(), false).unwrap();
-            let message = framed(&[0; 1000]);
+            let message = with_prefix(&[0; 1000]);
             loop {
                 out.reserve_capacity(message.len());
                 let capacity = std::future::poll_fn(|cx| out.poll_capacity(cx)).await;

@@ -22,11 +22,12 @@ use crate::kind::{EDS, LEDS};
 pub(in crate::client::tree) const DNS: &str = "dns";
 
 impl Finder<'_> {
-    pub(super) fn cluster(&mut self, cluster: &Cluster) {
+    /// Adds all references of a cluster.
+    pub(super) fn find_in_cluster(&mut self, cluster: &Cluster) {
         match &cluster.cluster_discovery_type {
             Some(ClusterDiscoveryType::Type(kind)) => match DiscoveryType::try_from(*kind) {
-                Ok(DiscoveryType::Eds) => self.eds(cluster),
-                Ok(DiscoveryType::LogicalDns | DiscoveryType::StrictDns) => self.dns(cluster),
+                Ok(DiscoveryType::Eds) => self.add_endpoints(cluster),
+                Ok(DiscoveryType::LogicalDns | DiscoveryType::StrictDns) => self.add_hosts(cluster),
                 _ => {}
             },
             Some(ClusterDiscoveryType::ClusterType(_)) | None => {
@@ -36,17 +37,18 @@ impl Finder<'_> {
             }
         }
         if let Some(inline) = &cluster.load_assignment {
-            self.endpoints(inline);
+            self.find_in_endpoints(inline);
         }
         let matches = cluster.transport_socket_matches.iter();
         let matches = matches.filter_map(|of| of.transport_socket.as_ref());
         for socket in matches.chain(&cluster.transport_socket) {
-            self.transport_socket(socket);
+            self.find_in_transport_socket(socket);
         }
     }
 
-    /// Endpoints have the service name of their cluster, or its name.
-    fn eds(&mut self, cluster: &Cluster) {
+    /// Adds the endpoints of a cluster, which have its service name, or else its
+    /// name.
+    fn add_endpoints(&mut self, cluster: &Cluster) {
         let config = cluster.eds_cluster_config.as_ref();
         let service = config.map(|config| config.service_name.as_str());
         let name = service.filter(|name| !name.is_empty());
@@ -56,8 +58,9 @@ impl Finder<'_> {
         self.add(key);
     }
 
-    /// The hosts that are to be resolved (C55).
-    fn dns(&mut self, cluster: &Cluster) {
+    /// Adds the hosts of a cluster that are to be resolved (C55). Endpoints with
+    /// a named port, a socket or without an address are left out.
+    fn add_hosts(&mut self, cluster: &Cluster) {
         let localities = cluster.load_assignment.iter().flat_map(|of| &of.endpoints);
         let endpoints = localities.flat_map(|of| &of.lb_endpoints);
         for endpoint in endpoints {
@@ -69,7 +72,8 @@ impl Finder<'_> {
         }
     }
 
-    pub(super) fn endpoints(&mut self, endpoints: &ClusterLoadAssignment) {
+    /// Adds the collections that stand for the endpoints of some localities.
+    pub(super) fn find_in_endpoints(&mut self, endpoints: &ClusterLoadAssignment) {
         for locality in &endpoints.endpoints {
             if let Some(LbConfig::LedsClusterLocalityConfig(leds)) = &locality.lb_config {
                 let name = &leds.leds_collection_name;
@@ -81,7 +85,8 @@ impl Finder<'_> {
     }
 }
 
-/// The host and the port of an endpoint.
+/// Returns the host and the port of an endpoint as `host:port`; `None` if it has
+/// no host, or no port that is a number.
 fn target(endpoint: &Endpoint) -> Option<String> {
     let address = endpoint.address.as_ref()?.address.as_ref()?;
     let Address::SocketAddress(address) = address else {
@@ -93,8 +98,8 @@ fn target(endpoint: &Endpoint) -> Option<String> {
     }
 }
 
-/// The clusters of an aggregate cluster in the order of priority; `None` if it
-/// is another.
+/// Returns the clusters of an aggregate cluster in the order of priority;
+/// `None` if it is another.
 pub(in crate::client::tree) fn aggregated(cluster: &Cluster) -> Option<Vec<String>> {
     match cluster.cluster_discovery_type.as_ref()? {
         ClusterDiscoveryType::Type(_) => None,

@@ -20,51 +20,58 @@ use super::{Finder, unpack};
 use crate::kind::{ECDS, RDS, RTDS, SRDS};
 
 impl Finder<'_> {
-    pub(super) fn listener(&mut self, listener: &Listener) {
-        self.runtime();
+    /// Adds all references of a listener, and keeps the route configurations
+    /// inside of it.
+    pub(super) fn find_in_listener(&mut self, listener: &Listener) {
+        self.add_runtime_layers();
         let api = listener.api_listener.as_ref();
         if let Some(any) = api.and_then(|api| api.api_listener.as_ref()) {
-            self.network_filter(any);
+            self.find_in_network_filter(any);
         }
         for filter in &listener.listener_filters {
             use listener_filter::ConfigType;
             if let Some(ConfigType::ConfigDiscovery(source)) = &filter.config_type {
-                self.extension(&filter.name, source);
+                self.add_extension(&filter.name, source);
             }
         }
         let default = listener.default_filter_chain.iter();
         for chain in listener.filter_chains.iter().chain(default) {
-            self.filter_chain(chain);
+            self.find_in_filter_chain(chain);
         }
     }
 
-    /// The layers of the runtime that the bootstrap names: what a listener does
-    /// with requests may depend on them.
-    fn runtime(&mut self) {
+    /// Adds the layers of the runtime that the bootstrap names: what a listener
+    /// does with requests may depend on them.
+    fn add_runtime_layers(&mut self) {
         let bootstrap = self.referrer.client.settings.bootstrap.clone();
         for layer in bootstrap.iter().flat_map(|of| &of.runtime) {
-            let key = self.referrer.at(RTDS, &layer.name, &layer.source);
+            let key = self.referrer.at_source(RTDS, &layer.name, &layer.source);
             self.found.layers.push(key.name.clone());
             self.add(key);
         }
     }
 
-    fn filter_chain(&mut self, chain: &FilterChain) {
+    /// Adds the secrets and the filters of a filter chain.
+    fn find_in_filter_chain(&mut self, chain: &FilterChain) {
         if let Some(socket) = &chain.transport_socket {
-            self.transport_socket(socket);
+            self.find_in_transport_socket(socket);
         }
         for Filter { name, config_type } in &chain.filters {
             match config_type {
-                Some(filter::ConfigType::TypedConfig(any)) => self.network_filter(any),
-                Some(filter::ConfigType::ConfigDiscovery(source)) => self.extension(name, source),
+                Some(filter::ConfigType::TypedConfig(any)) => self.find_in_network_filter(any),
+                Some(filter::ConfigType::ConfigDiscovery(source)) => {
+                    self.add_extension(name, source)
+                }
                 None => {}
             }
         }
     }
 
-    fn network_filter(&mut self, any: &Any) {
+    /// Adds the references of an HTTP connection manager or a TCP proxy; other
+    /// filters have none.
+    fn find_in_network_filter(&mut self, any: &Any) {
         if let Some(manager) = unpack::<HttpConnectionManager>(any) {
-            self.http(manager);
+            self.find_in_http_manager(manager);
         } else if let Some(proxy) = unpack::<TcpProxy>(any) {
             match &proxy.cluster_specifier {
                 Some(ClusterSpecifier::Cluster(name)) => self.add_cluster(name),
@@ -78,11 +85,13 @@ impl Finder<'_> {
         }
     }
 
-    fn http(&mut self, manager: HttpConnectionManager) {
+    /// Adds the filters and the routes of an HTTP connection manager. Routes inside
+    /// of it are kept, and their clusters added.
+    fn find_in_http_manager(&mut self, manager: HttpConnectionManager) {
         for filter in &manager.http_filters {
             use http_filter::ConfigType;
             if let Some(ConfigType::ConfigDiscovery(source)) = &filter.config_type {
-                self.extension(&filter.name, source);
+                self.add_extension(&filter.name, source);
             }
         }
         match manager.route_specifier {
@@ -94,15 +103,17 @@ impl Finder<'_> {
                 self.add(key);
             }
             Some(RouteSpecifier::RouteConfig(route)) => {
-                self.route(&route);
+                self.find_in_routes(&route);
                 self.found.routes.push(Arc::new(route));
             }
-            Some(RouteSpecifier::ScopedRoutes(scopes)) => self.scopes(&scopes),
+            Some(RouteSpecifier::ScopedRoutes(scopes)) => self.find_in_scopes(&scopes),
             None => {}
         }
     }
 
-    fn scopes(&mut self, scopes: &ScopedRoutes) {
+    /// Adds the route configurations of scopes that are listed, or the
+    /// collection that the scopes are subscribed to by.
+    fn find_in_scopes(&mut self, scopes: &ScopedRoutes) {
         match &scopes.config_specifier {
             Some(ConfigSpecifier::ScopedRouteConfigurationsList(list)) => {
                 let source = scopes.rds_config_source.as_ref();
@@ -125,9 +136,9 @@ impl Finder<'_> {
         }
     }
 
-    /// A scope's routes are asked for where the scope is from. Those on demand
-    /// are not followed.
-    pub(super) fn scope(&mut self, scope: &ScopedRouteConfiguration) {
+    /// Adds the route configuration of a scope, which is asked for where the
+    /// scope is from. That of a scope on demand is left out.
+    pub(super) fn find_in_scope(&mut self, scope: &ScopedRouteConfiguration) {
         if scope.on_demand {
             return;
         }
@@ -137,8 +148,9 @@ impl Finder<'_> {
         self.add(key);
     }
 
-    /// A filter whose configuration is subscribed to by the filter's name.
-    fn extension(&mut self, name: &str, source: &ExtensionConfigSource) {
+    /// Adds the configuration of a filter, which is subscribed to by the
+    /// filter's name.
+    fn add_extension(&mut self, name: &str, source: &ExtensionConfigSource) {
         let source = source.config_source.as_ref();
         let key = self.referrer.with_source(ECDS, name, source);
         self.add(key);

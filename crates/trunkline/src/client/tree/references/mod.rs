@@ -52,17 +52,17 @@ pub(super) fn find(client: &Running, key: &NodeKey, value: &ErasedValue, origin:
         found: Found::default(),
     };
     if let Some(listener) = value.downcast_ref::<Listener>() {
-        finder.listener(listener);
+        finder.find_in_listener(listener);
     } else if let Some(route) = value.downcast_ref::<RouteConfiguration>() {
-        finder.route(route);
+        finder.find_in_routes(route);
     } else if let Some(host) = value.downcast_ref::<VirtualHost>() {
-        finder.virtual_host(host);
+        finder.find_in_virtual_host(host);
     } else if let Some(scope) = value.downcast_ref::<ScopedRouteConfiguration>() {
-        finder.scope(scope);
+        finder.find_in_scope(scope);
     } else if let Some(cluster) = value.downcast_ref::<Cluster>() {
-        finder.cluster(cluster);
+        finder.find_in_cluster(cluster);
     } else if let Some(endpoints) = value.downcast_ref::<ClusterLoadAssignment>() {
-        finder.endpoints(endpoints);
+        finder.find_in_endpoints(endpoints);
     }
     finder.found
 }
@@ -96,7 +96,8 @@ impl Finder<'_> {
     }
 }
 
-/// The message in an `Any`, if it is of this type and can be read.
+/// Returns the message in an `Any`; `None` if it is of another type, or cannot be
+/// read.
 fn unpack<M: Message + Default + prost::Name>(any: &Any) -> Option<M> {
     let (_, name) = any.type_url.rsplit_once('/')?;
     (name == M::full_name()).then(|| M::decode(&*any.value).ok())?

@@ -13,18 +13,19 @@ use super::Finder;
 use crate::kind::VHDS;
 
 impl Finder<'_> {
-    /// The clusters of all virtual hosts, or of the one that a host has (C52);
-    /// that one is asked for, if virtual hosts are on demand.
-    pub(super) fn route(&mut self, route: &RouteConfiguration) {
-        self.mirrors(&route.request_mirror_policies);
+    /// Adds the clusters of all virtual hosts. If the key has a host, it adds
+    /// those of the host's virtual host alone (C52), or that virtual host itself
+    /// if the configuration has none and others are on demand.
+    pub(super) fn find_in_routes(&mut self, route: &RouteConfiguration) {
+        self.add_mirrors(&route.request_mirror_policies);
         let Some(host) = self.key.host.clone() else {
             return route
                 .virtual_hosts
                 .iter()
-                .for_each(|of| self.virtual_host(of));
+                .for_each(|of| self.find_in_virtual_host(of));
         };
         if let Some(index) = virtual_host(route, &host) {
-            return self.virtual_host(&route.virtual_hosts[index]);
+            return self.find_in_virtual_host(&route.virtual_hosts[index]);
         }
         if let Some(vhds) = &route.vhds {
             let name = format!("{}/{host}", route.name);
@@ -34,19 +35,20 @@ impl Finder<'_> {
         }
     }
 
-    pub(super) fn virtual_host(&mut self, host: &VirtualHost) {
-        self.mirrors(&host.request_mirror_policies);
+    /// Adds the clusters that the routes and mirrors of a virtual host name.
+    pub(super) fn find_in_virtual_host(&mut self, host: &VirtualHost) {
+        self.add_mirrors(&host.request_mirror_policies);
         for route in &host.routes {
             if let Some(Action::Route(action)) = &route.action {
-                self.action(action);
+                self.find_in_action(action);
             }
         }
     }
 
-    /// The clusters of a route. One that a header names is known by each request
-    /// only: see `SnapshotWatch::subscribe_cluster`.
-    fn action(&mut self, action: &RouteAction) {
-        self.mirrors(&action.request_mirror_policies);
+    /// Adds the clusters of a route. One that a header names is known by each
+    /// request only: see `SnapshotWatch::subscribe_cluster`.
+    fn find_in_action(&mut self, action: &RouteAction) {
+        self.add_mirrors(&action.request_mirror_policies);
         match &action.cluster_specifier {
             Some(ClusterSpecifier::Cluster(name)) => self.add_cluster(name),
             Some(ClusterSpecifier::WeightedClusters(weighted)) => {
@@ -58,14 +60,15 @@ impl Finder<'_> {
         }
     }
 
-    fn mirrors(&mut self, policies: &[RequestMirrorPolicy]) {
+    fn add_mirrors(&mut self, policies: &[RequestMirrorPolicy]) {
         for policy in policies {
             self.add_cluster(&policy.cluster);
         }
     }
 }
 
-/// The place of the virtual host for a host in a route configuration.
+/// Returns the index of the virtual host for a host in a route configuration;
+/// `None` if no domain matches.
 pub(in crate::client::tree) fn virtual_host(
     route: &RouteConfiguration,
     host: &str,

@@ -15,50 +15,56 @@ use super::{Finder, unpack};
 use crate::kind::SDS;
 
 impl Finder<'_> {
-    pub(super) fn transport_socket(&mut self, socket: &TransportSocket) {
+    /// Adds the secrets of a transport socket of TLS or QUIC; others have none.
+    pub(super) fn find_in_transport_socket(&mut self, socket: &TransportSocket) {
         let Some(ConfigType::TypedConfig(any)) = &socket.config_type else {
             return;
         };
         if let Some(tls) = unpack::<DownstreamTlsContext>(any) {
-            self.downstream(&tls);
+            self.find_in_downstream_tls(&tls);
         } else if let Some(tls) = unpack::<UpstreamTlsContext>(any) {
-            self.common(tls.common_tls_context.as_ref());
+            self.find_in_common_tls(tls.common_tls_context.as_ref());
         } else if let Some(quic) = unpack::<QuicDownstreamTransport>(any) {
             quic.downstream_tls_context
                 .iter()
-                .for_each(|tls| self.downstream(tls));
+                .for_each(|tls| self.find_in_downstream_tls(tls));
         } else if let Some(quic) = unpack::<QuicUpstreamTransport>(any) {
             let tls = quic.upstream_tls_context.as_ref();
-            self.common(tls.and_then(|tls| tls.common_tls_context.as_ref()));
+            self.find_in_common_tls(tls.and_then(|tls| tls.common_tls_context.as_ref()));
         }
     }
 
-    fn downstream(&mut self, tls: &DownstreamTlsContext) {
-        self.common(tls.common_tls_context.as_ref());
+    /// Adds the secrets of a server's TLS, those of session tickets included.
+    fn find_in_downstream_tls(&mut self, tls: &DownstreamTlsContext) {
+        self.find_in_common_tls(tls.common_tls_context.as_ref());
         let tickets = tls.session_ticket_keys_type.as_ref();
         if let Some(SessionTicketKeysType::SessionTicketKeysSdsSecretConfig(sds)) = tickets {
-            self.secret(sds);
+            self.add_secret(sds);
         }
     }
 
-    fn common(&mut self, tls: Option<&CommonTlsContext>) {
+    /// Adds the secrets that both ends of TLS may have: certificates, and the
+    /// authorities that are trusted.
+    fn find_in_common_tls(&mut self, tls: Option<&CommonTlsContext>) {
         let Some(tls) = tls else {
             return;
         };
         for sds in &tls.tls_certificate_sds_secret_configs {
-            self.secret(sds);
+            self.add_secret(sds);
         }
         match &tls.validation_context_type {
-            Some(ValidationContextType::ValidationContextSdsSecretConfig(sds)) => self.secret(sds),
+            Some(ValidationContextType::ValidationContextSdsSecretConfig(sds)) => {
+                self.add_secret(sds)
+            }
             Some(ValidationContextType::CombinedValidationContext(combined)) => {
                 let sds = combined.validation_context_sds_secret_config.iter();
-                sds.for_each(|sds| self.secret(sds));
+                sds.for_each(|sds| self.add_secret(sds));
             }
             _ => {}
         }
     }
 
-    fn secret(&mut self, sds: &SdsSecretConfig) {
+    fn add_secret(&mut self, sds: &SdsSecretConfig) {
         let source = sds.sds_config.as_ref();
         let key = self.referrer.with_source(SDS, &sds.name, source);
         self.add(key);

@@ -24,8 +24,8 @@ struct Line {
 }
 
 impl Lines {
-    /// The lines of a part and everything below it. A part with several parents
-    /// is below each of them.
+    /// Returns the lines of a part and everything below it. A part with several
+    /// parents is below each of them.
     pub(super) fn of(root: &Part<Raw>) -> Self {
         let mut lines = Vec::new();
         add_part(&mut lines, &[], root);
@@ -100,12 +100,12 @@ fn add_part(lines: &mut Vec<Line>, parent_path: &[String], part: &Part<Raw>) {
     }
 }
 
-/// The type and the name of a part.
+/// Returns the type and the name of a part.
 pub(super) fn label(part: &Part<Raw>) -> String {
     format!("{}/{}", short(part.type_url()), part.name())
 }
 
-/// The short name of a type; that of hosts is `dns`.
+/// Returns the short name of a type; that of hosts is `dns`.
 pub(super) fn short(type_url: &TypeUrl) -> &str {
     match type_url.as_str() {
         "dns" => "dns",
