@@ -26,13 +26,13 @@ struct List {
 }
 
 impl InitialVersions {
-    /// The number of names.
+    /// Returns the number of names.
     #[must_use]
     pub fn len(&self) -> usize {
         self.as_slice().len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -43,7 +43,7 @@ impl InitialVersions {
         self.as_slice().iter()
     }
 
-    /// The version that the client holds of a name.
+    /// Returns the version that the client holds of a name.
     #[must_use]
     pub fn get(&self, name: &Name) -> Option<&Version> {
         let list = self.0.as_ref()?;
@@ -51,7 +51,7 @@ impl InitialVersions {
         Some(&list.versions[index as usize].1)
     }
 
-    /// The bytes of the longest name.
+    /// Returns the bytes of the longest name.
     #[must_use]
     pub fn longest_name(&self) -> usize {
         self.0.as_ref().map_or(0, |list| list.longest_name)

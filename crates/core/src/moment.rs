@@ -20,13 +20,14 @@ impl Moment {
         Self(since_start)
     }
 
-    /// The moment that lies `millis` milliseconds after the caller's start.
+    /// Returns the moment that lies `millis` milliseconds after the caller's
+    /// start.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(Duration::from_millis(millis))
     }
 
-    /// The time since the caller's start.
+    /// Returns the time since the caller's start.
     #[must_use]
     pub const fn since_start(self) -> Duration {
         self.0

@@ -114,7 +114,7 @@ impl Files {
         }
     }
 
-    /// Checks whether to put off changes because files are unstable, so that a
+    /// Returns whether to put off changes because files are unstable, so that a
     /// swap of several files is one change. After `patience`, the stable files
     /// are settled all the same.
     fn update_put_off(&mut self, unstable: bool) -> bool {

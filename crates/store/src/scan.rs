@@ -144,7 +144,7 @@ impl Places {
         configured.chain(&self.attached_in)
     }
 
-    /// Checks whether a change at this path can concern a file. It can if the
+    /// Returns whether a change at this path can concern a file. It can if the
     /// path is a directory with files or lies in one, or if a configured path
     /// of `roots`, an attachment, or a link to one is the path or lies below
     /// it.

@@ -43,18 +43,18 @@ impl Subscriptions {
         self.counts.is_empty()
     }
 
-    /// All subscriptions, in order.
+    /// Returns all subscriptions, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &TypedSubscription> {
         self.counts.keys()
     }
 
-    /// The wildcards and globs.
+    /// Returns the wildcards and globs.
     pub(super) fn scopes(&self) -> impl Iterator<Item = &TypedSubscription> {
         let is_scope = |(_, one): &&TypedSubscription| !matches!(one.selector, Selector::Name(_));
         self.iter().filter(is_scope)
     }
 
-    /// The names that are subscribed to one by one.
+    /// Returns the names that are subscribed to one by one.
     pub(super) fn names(&self) -> impl Iterator<Item = (&TypeUrl, &Name)> {
         self.iter()
             .filter_map(|(url, subscription)| match &subscription.selector {

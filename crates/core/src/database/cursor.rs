@@ -121,17 +121,17 @@ impl Database {
         self.view(id).fingerprint_sum()
     }
 
-    /// The table of a cursor's type.
+    /// Returns the table of a cursor's type.
     fn table_of(&self, id: CursorId) -> &Table {
         self.table(self.subscribers.type_id(id.subscriber))
     }
 
-    /// The view that a cursor reads.
+    /// Returns the view that a cursor reads.
     fn view(&self, id: CursorId) -> &View {
         self.table_of(id).view(self.subscribers.cursor(id).view)
     }
 
-    /// The view that a cursor reads.
+    /// Returns the view that a cursor reads.
     pub(super) fn view_mut(&mut self, id: CursorId) -> &mut View {
         let view = self.subscribers.cursor(id).view;
         let type_id = self.subscribers.type_id(id.subscriber);

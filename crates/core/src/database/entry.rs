@@ -96,7 +96,7 @@ impl NameSubscribers {
         matches!(self, Self::None)
     }
 
-    /// The number of subscribers.
+    /// Returns the number of subscribers.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::None => 0,

@@ -72,7 +72,7 @@ pub struct TypeId(u32);
 /// with a million names that do not exist.
 pub const NAME_OVERHEAD: usize = 128;
 
-/// The bytes that a subscription to a name counts with.
+/// Returns the bytes that a subscription to a name counts with.
 #[must_use]
 pub fn name_weight(name: &Name) -> usize {
     name.as_str().len() + NAME_OVERHEAD
@@ -152,7 +152,7 @@ impl Database {
         }
     }
 
-    /// The index of a type, if the database has it.
+    /// Returns the index of a type, if the database has it.
     #[must_use]
     pub fn find_type(&self, url: &TypeUrl) -> Option<TypeId> {
         self.type_ids.get(url).copied()
@@ -166,13 +166,13 @@ impl Database {
         types.filter(|(id, _)| !self.free_types.contains(id))
     }
 
-    /// The URL of a type.
+    /// Returns the URL of a type.
     #[must_use]
     pub fn type_url(&self, id: TypeId) -> &TypeUrl {
         &self.table(id).url
     }
 
-    /// The number of names of a type that have contents.
+    /// Returns the number of names of a type that have contents.
     #[must_use]
     pub fn len(&self, id: TypeId) -> usize {
         self.table(id).len
@@ -184,19 +184,19 @@ impl Database {
         self.tables.iter().all(|table| table.len == 0)
     }
 
-    /// The entry of a name, if the database has one.
+    /// Returns the entry of a name, if the database has one.
     #[must_use]
     pub fn find(&self, type_id: TypeId, name: &Name) -> Option<EntryId> {
         self.table(type_id).find(name.as_str())
     }
 
-    /// The name of an entry.
+    /// Returns the name of an entry.
     #[must_use]
     pub fn name(&self, type_id: TypeId, entry: EntryId) -> &Name {
         &self.table(type_id).entry(entry).name
     }
 
-    /// Every resource of a type with all its variants, in no order.
+    /// Returns every resource of a type with all its variants, in no order.
     pub fn resources(&self, type_id: TypeId) -> impl Iterator<Item = &Arc<Resource>> {
         self.table(type_id)
             .entries()
@@ -232,18 +232,18 @@ impl Database {
         }
     }
 
-    /// The number of a set of parameters, which is added if need be.
+    /// Returns the number of a set of parameters, which is added if need be.
     pub fn intern_params(&mut self, params: Params) -> ParamsId {
         self.params.intern(params)
     }
 
-    /// The number of a set of parameters, if the database has it.
+    /// Returns the number of a set of parameters, if the database has it.
     #[must_use]
     pub(crate) fn find_params(&self, params: &Params) -> Option<ParamsId> {
         self.params.find(params)
     }
 
-    /// The set of a number.
+    /// Returns the set of a number.
     #[must_use]
     pub fn params(&self, id: ParamsId) -> &Params {
         self.params.get(id)
@@ -260,14 +260,14 @@ impl Database {
         self.params.release(id);
     }
 
-    /// The number of sets of parameters.
+    /// Returns the number of sets of parameters.
     #[must_use]
     #[cfg(test)]
     pub(crate) fn params_count(&self) -> usize {
         self.params.len()
     }
 
-    /// The sets of parameters, where a large one counts as several.
+    /// Returns the sets of parameters, where a large one counts as several.
     #[must_use]
     pub(crate) fn params_weight(&self) -> usize {
         self.params.weight()
@@ -287,7 +287,8 @@ impl Database {
         }
     }
 
-    /// Removed names that a glob matches, as far as they are remembered (S75).
+    /// Returns removed names that a glob matches, as far as they are remembered
+    /// (S75).
     #[must_use]
     pub(crate) fn tombstones(&self, type_id: TypeId, glob: &Glob) -> Vec<Name> {
         self.table(type_id).tombstones.matching(glob)
@@ -308,7 +309,7 @@ impl Database {
         self.slice_start = self.work.entries;
     }
 
-    /// The weight of all subscriptions to names that have no contents.
+    /// Returns the weight of all subscriptions to names that have no contents.
     #[must_use]
     pub fn missing_weight(&self) -> usize {
         self.missing_weight
@@ -321,8 +322,8 @@ impl Database {
         self.refuses_missing = is_short;
     }
 
-    /// Whether subscriptions to names without contents are refused because the
-    /// process is short of memory.
+    /// Returns whether subscriptions to names without contents are refused
+    /// because the process is short of memory.
     pub(crate) fn is_memory_short(&self) -> bool {
         self.refuses_missing
     }

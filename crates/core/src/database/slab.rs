@@ -125,7 +125,7 @@ impl<T> Slab<T> {
         chunk.slots.get_mut(index_in_chunk(slot))?.as_mut()
     }
 
-    /// All values, by slot.
+    /// Returns all values, by slot.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let chunks = self.chunks.iter().enumerate();
         chunks.flat_map(|(index, chunk)| {
@@ -134,7 +134,7 @@ impl<T> Slab<T> {
         })
     }
 
-    /// All values, by slot.
+    /// Returns all values, by slot.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         let chunks = self.chunks.iter_mut().enumerate();
         chunks.flat_map(|(index, chunk)| {
@@ -143,13 +143,14 @@ impl<T> Slab<T> {
         })
     }
 
-    /// The number of slots up to the last that is used, free ones included.
+    /// Returns the number of slots up to the last that is used, free ones
+    /// included.
     pub(super) fn slots(&self) -> usize {
         let full = self.chunks.len().saturating_sub(1) * CHUNK;
         full + self.chunks.last().map_or(0, |last| last.slots.len())
     }
 
-    /// The number of values.
+    /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         self.len
     }

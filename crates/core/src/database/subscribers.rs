@@ -19,8 +19,8 @@ use crate::params::ParamsId;
 pub struct StreamId(u32);
 
 impl StreamId {
-    /// The index of the stream among the open streams: small, and reused after
-    /// the stream has ended.
+    /// Returns the index of the stream among the open streams: small, and
+    /// reused after the stream has ended.
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -321,7 +321,7 @@ impl Database {
         }
     }
 
-    /// Whether changes of demand of a type are not taken yet.
+    /// Returns whether changes of demand of a type are not taken yet.
     pub(super) fn has_demand_changes(&self, type_id: TypeId) -> bool {
         let changes = self.subscribers.demand_changes.as_ref();
         let next =
@@ -395,7 +395,7 @@ impl Database {
         dirty.extract_if(|_| true).take(limit).collect()
     }
 
-    /// All dirty names.
+    /// Returns all dirty names.
     pub(crate) fn dirty(&self, id: SubscriberId) -> impl Iterator<Item = (EntryId, ParamsId)> + '_ {
         self.subscribers.get(id).dirty.iter().copied()
     }

@@ -248,7 +248,8 @@ impl Table {
         views.any(|view| view.has_entry(id))
     }
 
-    /// The resources that have this name as an alias, sorted by name (S36).
+    /// Returns the resources that have this name as an alias, sorted by name
+    /// (S36).
     pub(super) fn owners(&self, alias: EntryId) -> &[EntryId] {
         self.owners.get(&alias).map_or(&[], Vec::as_slice)
     }

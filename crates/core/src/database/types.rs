@@ -40,7 +40,7 @@ impl Database {
         id
     }
 
-    /// The number of types that only subscribers brought.
+    /// Returns the number of types that only subscribers brought.
     #[must_use]
     pub(crate) fn unclaimed_types(&self) -> usize {
         self.unclaimed_types
@@ -94,8 +94,8 @@ impl Database {
 }
 
 impl Table {
-    /// Whether nothing uses the type: neither subscribers nor contents. A table
-    /// that is becoming complete is visited by its index.
+    /// Returns whether nothing uses the type: neither subscribers nor contents.
+    /// A table that is becoming complete is visited by its index.
     fn is_unused(&self) -> bool {
         let is_empty = self.len == 0 && self.entries.len() == 0 && self.views().next().is_none();
         let is_settled = !self.is_cache && !self.is_completing;

@@ -98,7 +98,7 @@ impl Domains {
         self.0.is_empty()
     }
 
-    /// All domains, in the author's order.
+    /// Returns all domains, in the author's order.
     pub fn iter(&self) -> impl Iterator<Item = Domain<'_>> + Clone {
         self.0.lines().map(Domain::of)
     }

@@ -168,7 +168,7 @@ impl Interest {
         self.is_wildcard_only() && self.wildcard == Some(ParamSets::Plain)
     }
 
-    /// The subscriptions to names, in order.
+    /// Returns the subscriptions to names, in order.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&Name, &Params)> {
         let names = self.names.iter();
         names.flat_map(|(name, sets)| sets.iter().map(move |params| (name, params)))

@@ -33,14 +33,14 @@ impl Subscription {
 }
 
 impl From<Selector> for Subscription {
-    /// A plain subscription.
+    /// Returns a plain subscription.
     fn from(selector: Selector) -> Self {
         Self::new(selector, Params::default())
     }
 }
 
 impl From<Name> for Subscription {
-    /// A plain subscription to one name.
+    /// Returns a plain subscription to one name.
     fn from(name: Name) -> Self {
         Selector::Name(name).into()
     }

@@ -97,7 +97,7 @@ impl Kind {
         kind.unwrap_or(OPAQUE)
     }
 
-    /// Whether a type is in the table, built in or registered.
+    /// Returns whether a type is in the table, built in or registered.
     #[must_use]
     pub(crate) fn is_known(type_url: &TypeUrl) -> bool {
         find_built_in(type_url).is_some() || find_registered(&registered(), type_url).is_some()

@@ -59,7 +59,7 @@ impl Glob {
         looks_like_member && name.xdstp().is_some()
     }
 
-    /// The canonical spelling.
+    /// Returns the canonical spelling.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -41,13 +41,13 @@ impl Name {
         Self(text.into())
     }
 
-    /// The parts of a structured name; none when the name is opaque.
+    /// Returns the parts of a structured name; none when the name is opaque.
     #[must_use]
     pub fn xdstp(&self) -> Option<XdstpName> {
         XdstpName::parse(&self.0).ok()
     }
 
-    /// The canonical spelling.
+    /// Returns the canonical spelling.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -62,7 +62,7 @@ impl Expr {
         Self::leaf(ExprNode::Exists { key }, bytes)
     }
 
-    /// An expression that always holds.
+    /// Returns an expression that always holds.
     #[must_use]
     pub fn always() -> Self {
         Self::leaf(ExprNode::And(Vec::new()), 0)
@@ -96,7 +96,7 @@ impl Expr {
         Self::parent(ExprNode::Not(Box::new(expr)))
     }
 
-    /// The node at the root.
+    /// Returns the node at the root.
     #[must_use]
     pub fn node(&self) -> &ExprNode {
         &self.node

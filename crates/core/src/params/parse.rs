@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
         is_present
     }
 
-    /// The bare word at the current position; empty if there is none.
+    /// Returns the bare word at the current position; empty if there is none.
     fn bare_word(&self) -> &'a str {
         let unread = self.rest();
         let end = unread.bytes().position(|byte| !is_bare(byte));

@@ -73,7 +73,7 @@ impl Params {
         Self(pairs.into())
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         let index = self
@@ -83,7 +83,7 @@ impl Params {
         Some(&self.0[index].1)
     }
 
-    /// The pairs in the order of their keys.
+    /// Returns the pairs in the order of their keys.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> + '_ {
         self.0.iter().map(|(key, value)| (&**key, &**value))
     }
@@ -94,7 +94,7 @@ impl Params {
         self.0.is_empty()
     }
 
-    /// The memory that the set takes, about.
+    /// Returns the memory that the set takes, about.
     pub(super) fn bytes(&self) -> usize {
         let pair = |(key, value): (&str, &str)| PAIR_BYTES + key.len() + value.len();
         self.iter().map(pair).sum()

@@ -146,13 +146,13 @@ impl ParamsTable {
         self.epoch
     }
 
-    /// The number of a set, if it is in the table.
+    /// Returns the number of a set, if it is in the table.
     #[must_use]
     pub(crate) fn find(&self, set: &Params) -> Option<ParamsId> {
         self.ids.get(set).copied()
     }
 
-    /// The set of a number that this table gave.
+    /// Returns the set of a number that this table gave.
     #[must_use]
     pub(crate) fn get(&self, id: ParamsId) -> &Params {
         &self.sets[id.index()]
@@ -181,7 +181,7 @@ impl ParamsTable {
         self.len() + self.excess
     }
 
-    /// The number of distinct sets, the empty one included.
+    /// Returns the number of distinct sets, the empty one included.
     #[must_use]
     #[allow(clippy::len_without_is_empty)] // it never is
     pub(crate) fn len(&self) -> usize {
@@ -189,7 +189,7 @@ impl ParamsTable {
     }
 }
 
-/// The number of sets that a set counts as, beyond one.
+/// Returns the number of sets that a set counts as, beyond one.
 fn excess(set: &Params) -> usize {
     set.bytes() / SET_BYTES
 }

@@ -227,8 +227,8 @@ impl Session {
         true
     }
 
-    /// The number of names that the session keeps. A session with many takes
-    /// long to close and to drop.
+    /// Returns the number of names that the session keeps. A session with many
+    /// takes long to close and to drop.
     #[must_use]
     pub fn name_count(&self) -> usize {
         let unread = self.unfinished.as_ref().map_or(0, |request| request.len());
@@ -236,13 +236,13 @@ impl Session {
         unread + counts.sum::<usize>()
     }
 
-    /// The id by which the database wakes the stream.
+    /// Returns the id by which the database wakes the stream.
     #[must_use]
     pub fn stream(&self) -> StreamId {
         self.stream
     }
 
-    /// The node of the client, from its first request (S2).
+    /// Returns the node of the client, from its first request (S2).
     #[must_use]
     pub fn node(&self) -> Option<&Node> {
         self.node.as_ref()
@@ -263,20 +263,20 @@ impl Session {
         self.config.supports_resource_errors = supports;
     }
 
-    /// Whether the client has subscribed to a type.
+    /// Returns whether the client has subscribed to a type.
     #[must_use]
     pub fn has_type(&self, type_url: &TypeUrl) -> bool {
         self.type_stream(type_url.as_str()).is_some()
     }
 
-    /// Whether every response was acknowledged.
+    /// Returns whether every response was acknowledged.
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {
         let mut type_streams = self.type_streams.iter();
         type_streams.all(|type_stream| type_stream.client_cache.pending_acks().is_empty())
     }
 
-    /// Checks whether there is nothing to send until something happens or
+    /// Returns whether there is nothing to send until something happens or
     /// [`Self::poll_timeout`] is reached. This saves a poll after an ACK that
     /// has no effect; false does not promise that there is a response.
     #[must_use]
@@ -302,7 +302,7 @@ impl Session {
         self.type_streams.iter().all(is_quiet)
     }
 
-    /// The next event. After the last one no memory is kept.
+    /// Returns the next event. After the last one no memory is kept.
     pub fn poll_event(&mut self) -> Option<Event> {
         let event = self.events.pop_front();
         if self.events.is_empty() {
@@ -311,14 +311,14 @@ impl Session {
         event
     }
 
-    /// Whether there are events to poll.
+    /// Returns whether there are events to poll.
     #[must_use]
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// Whether the last poll ended before it evaluated everything: it should be
-    /// called again at once, after others had their turn (S85).
+    /// Returns whether the last poll ended before it evaluated everything: it
+    /// should be called again at once, after others had their turn (S85).
     #[must_use]
     pub fn has_more(&self) -> bool {
         self.has_more
@@ -348,7 +348,7 @@ impl Session {
         earliest.get()
     }
 
-    /// Whether the client reads wrapped resources (S58).
+    /// Returns whether the client reads wrapped resources (S58).
     fn may_wrap(&self) -> bool {
         let node = self.node.as_ref();
         let mut features = node.into_iter().flat_map(|node| &node.client_features);
@@ -357,7 +357,7 @@ impl Session {
             || features.any(|feature| WRAPPING_FEATURES.contains(&feature.as_str()))
     }
 
-    /// The client implementation whose behaviour is assumed.
+    /// Returns the client implementation whose behaviour is assumed.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         match &self.node {
@@ -366,8 +366,8 @@ impl Session {
         }
     }
 
-    /// Whether an empty first request can be a wildcard for a type (S18). gRPC
-    /// never means it.
+    /// Returns whether an empty first request can be a wildcard for a type
+    /// (S18). gRPC never means it.
     fn allows_legacy_wildcard(&self, url: &TypeUrl) -> bool {
         let is_grpc = |node: &Node| node.user_agent.starts_with("gRPC");
         !self.node.as_ref().is_some_and(is_grpc) && !self.config.named_only.contains(url)

@@ -66,7 +66,7 @@ impl Session {
         type_stream.apply_params(db, params, budget)
     }
 
-    /// The parameters of a type.
+    /// Returns the parameters of a type.
     pub(super) fn params_of(&self, url: &TypeUrl) -> ParamsId {
         let of_type = self.params_by_type.iter().find(|(other, _)| other == url);
         of_type.map_or(self.params, |(_, params)| *params)

@@ -63,7 +63,8 @@ impl Session {
         self.polled_at = now;
     }
 
-    /// Whether the database has changes for the stream that were not evaluated.
+    /// Returns whether the database has changes for the stream that were not
+    /// evaluated.
     pub(super) fn has_changes(&self, db: &Database) -> bool {
         self.type_streams
             .iter()
@@ -119,8 +120,8 @@ impl Session {
         Some(response)
     }
 
-    /// Whether the first set of a resumed client waits for its first request of
-    /// another type (S82).
+    /// Returns whether the first set of a resumed client waits for its first
+    /// request of another type (S82).
     fn awaits_other_type(&self, now: Moment, index: usize) -> bool {
         let awaited_type = self.type_streams[index].awaited_type();
         awaited_type

@@ -125,7 +125,7 @@ impl UnfinishedRequest {
         }
     }
 
-    /// The number of names that are not read yet.
+    /// Returns the number of names that are not read yet.
     pub(super) fn len(&self) -> usize {
         match &self.list {
             NameList::Delta(list) => list.subscribe.len() + list.unsubscribe.len(),
@@ -149,9 +149,9 @@ impl UnfinishedRequest {
 }
 
 impl Session {
-    /// Whether a further request has to wait until polls have read the last one
-    /// to its end, or have applied new parameters (S85). A caller that does not
-    /// wait delays other streams.
+    /// Returns whether a further request has to wait until polls have read the
+    /// last one to its end, or have applied new parameters (S85). A caller that
+    /// does not wait delays other streams.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         let changes_params = |type_stream: &TypeStream| {
@@ -161,8 +161,8 @@ impl Session {
         self.unfinished.is_some() || self.type_streams.iter().any(changes_params)
     }
 
-    /// Whether the last request is not read to its end. A poll reads a slice of
-    /// it and sends nothing.
+    /// Returns whether the last request is not read to its end. A poll reads a
+    /// slice of it and sends nothing.
     #[must_use]
     pub fn is_reading(&self) -> bool {
         self.unfinished.is_some()
@@ -346,7 +346,7 @@ fn scan_names(request: &mut UnfinishedRequest, budget: &mut usize) -> bool {
 /// A name that a request subscribes to, with its parameters.
 type NamedParams = (Name, ParamsId);
 
-/// Whether a version is that of the empty set: a client that names it
+/// Returns whether a version is that of the empty set: a client that names it
 /// reconnected, and holds nothing.
 fn is_empty_set(version: &Version) -> bool {
     *version == Version::of_hash(0)

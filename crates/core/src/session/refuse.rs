@@ -94,7 +94,7 @@ impl Session {
         })
     }
 
-    /// The sum of a count over all types of the stream.
+    /// Returns the sum of a count over all types of the stream.
     fn total(&self, count: fn(&TypeStream) -> usize) -> usize {
         self.type_streams.iter().map(count).sum()
     }

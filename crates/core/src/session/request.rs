@@ -200,13 +200,13 @@ impl Session {
         Some((index, true))
     }
 
-    /// Whether a stream can open another type, of this URL.
+    /// Returns whether a stream can open another type, of this URL.
     pub(super) fn has_room_for_type(&self, url: &TypeUrl) -> bool {
         let limits = &self.config.limits;
         self.type_streams.len() < limits.types && url.as_str().len() <= limits.name_bytes
     }
 
-    /// Checks whether a stream may bring a type that no other stream has: as
+    /// Returns whether a stream may bring a type that no other stream has: as
     /// long as it has no more types than are left for all streams. Types that
     /// the rules know are exempt, since they are few.
     fn has_share_of_types(&self, db: &Database, url: &TypeUrl) -> bool {
@@ -220,9 +220,9 @@ impl Session {
             || db.find_type(url).is_some()
     }
 
-    /// The type of the database for a type of the stream. A denied type gets
-    /// one that is always empty, so that its names do not exist and no client
-    /// waits.
+    /// Returns the type of the database for a type of the stream. A denied type
+    /// gets one that is always empty, so that its names do not exist and no
+    /// client waits.
     fn type_id_for(&self, db: &mut Database, url: &TypeUrl) -> TypeId {
         if self.denied.contains(url) {
             db.subscribed_type_id(&TypeUrl::new(format!("denied {url}")))

@@ -87,7 +87,8 @@ impl Cause {
     }
 
     /// Returns whether the name is known to have no resource: the server said
-    /// so, or was silent for too long. Otherwise it may have one.
+    /// so, or was silent for too long, or its last resource has expired.
+    /// Otherwise it may have one.
     #[must_use]
     pub fn is_definite(self) -> bool {
         self.is_withdrawal()
@@ -122,7 +123,7 @@ impl WatchError {
         Self::new(Cause::Deleted, "the source says that it does not exist")
     }
 
-    /// The error that the server has sent for a name (TP3).
+    /// Returns the error that the server has sent for a name (TP3).
     pub(crate) fn of_source(error: &ResourceError) -> Self {
         Self::new(Cause::Source(error.code), &*error.message)
     }
@@ -156,7 +157,8 @@ impl Effects {
         *self == Self::default()
     }
 
-    /// Withdraws the effects of a name that is forgotten before they are taken.
+    /// Takes back the changes and events of a name, which is forgotten before
+    /// they are taken.
     pub(super) fn withdraw(&mut self, type_url: &TypeUrl, name: &Name) {
         let is_other = |change_type: &TypeUrl, change_name: &Name| {
             change_type != type_url || change_name != name

@@ -25,7 +25,7 @@ pub struct Status<'a> {
 }
 
 impl Sink {
-    /// The interest of one type.
+    /// Returns the interest of one type.
     #[must_use]
     pub fn interest(&self, type_url: &TypeUrl) -> Option<&Interest> {
         let index = self.index(type_url)?;
@@ -62,7 +62,7 @@ impl Sink {
         })
     }
 
-    /// The version of the last set that was ACKed (SotW).
+    /// Returns the version of the last set that was ACKed (SotW).
     #[must_use]
     pub fn version(&self, type_url: &TypeUrl) -> Option<&Version> {
         let index = self.index(type_url)?;

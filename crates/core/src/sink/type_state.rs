@@ -83,7 +83,8 @@ impl TypeState {
 
     /// Resets the state of the stream, which began or ended. The cache and its
     /// version are kept (C19), but for names whose unsubscription was not sent
-    /// yet: no new stream asks for them.
+    /// yet: no new stream asks for them, so they are evicted. Without them the
+    /// set is no more the one of the version, which is dropped then.
     pub(super) fn restart(&mut self, config: &SinkConfig, effects: &mut Effects) {
         let unsent_removals = self.interest.removed().clone();
         self.interest.restart();
@@ -140,8 +141,9 @@ impl TypeState {
     }
 
     /// Returns whether the server has answered a subscription before it is
-    /// made: it was asked for it, or for its selector with other parameters
-    /// that it does not tell apart.
+    /// made: it was asked for it a moment ago, or for its selector with other
+    /// parameters that it does not tell apart. A wildcard or glob takes over
+    /// the stage of those others then.
     fn is_answered(&mut self, subscription: &Subscription) -> bool {
         if !self.interest.sent().has(subscription) {
             return false;
@@ -177,8 +179,8 @@ impl TypeState {
         }
     }
 
-    /// Starts the fetch timer of a name with its subscription (E2). A wildcard
-    /// or a glob has none.
+    /// Starts the fetch timer of a name with its subscription (E2), to run out
+    /// at `deadline_at`. A wildcard or a glob has none.
     pub(super) fn start_fetch_timer(&mut self, subscription: &Subscription, deadline_at: Moment) {
         let Subscription { selector, params } = subscription;
         if let Selector::Name(name) = selector {
@@ -187,16 +189,20 @@ impl TypeState {
         }
     }
 
+    /// Returns whether a response waits for its verdict or its acknowledgement:
+    /// no further one is taken meanwhile (C22).
     pub(super) fn is_busy(&self) -> bool {
         !matches!(self.ack_state, AckState::Idle)
     }
 
+    /// Returns whether a response waits for its verdict.
     pub(super) fn is_judging(&self) -> bool {
         matches!(self.ack_state, AckState::Judging(_))
     }
 
-    /// Takes a response. Returns the delivery that the owner must judge; a
-    /// response that contradicts itself is NACKed without a verdict (E9).
+    /// Takes a response. Returns the delivery that the owner must judge. A
+    /// response that contradicts itself is an error; it needs no verdict, and
+    /// its NACK is due (E9). The caller has checked that the type is not busy.
     pub(super) fn receive(
         &mut self,
         incoming: Incoming,
@@ -314,7 +320,8 @@ impl TypeState {
     }
 
     /// Builds the next request, which counts as sent. Called only if an
-    /// acknowledgement or a change is due.
+    /// acknowledgement or a change is due: otherwise it would be a request that
+    /// says nothing.
     pub(super) fn build_request(
         &mut self,
         node: Option<Node>,
@@ -363,7 +370,7 @@ impl TypeState {
         self.evict(&sent.removed, config, effects);
         // The set that the version stands for may have variants that are dropped
         // now. A server that took them for held could send them again.
-        self.version_is_void |= self.interest.ends_parts(&sent.removed);
+        self.version_is_void |= self.interest.may_drop_variants(&sent.removed);
         self.completion.record_sent(sent, is_first);
         if let (Some(timeout), FetchStart::Sent) =
             (config.fetch_timeout.after(), config.fetch_start)

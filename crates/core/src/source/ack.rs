@@ -57,8 +57,8 @@ impl TypeStream {
         effects
     }
 
-    /// The resources that the client held and that pending responses may have
-    /// replaced, those of earlier pending responses included.
+    /// Returns the resources that the client held and that pending responses
+    /// may have replaced, those of earlier pending responses included.
     pub(crate) fn pending_replacements(&self, db: &mut Database) -> Vec<Replacement> {
         let mut replacements = Vec::new();
         let mut upserts: Vec<Arc<Resource>> = Vec::new();
@@ -79,7 +79,8 @@ impl TypeStream {
         replacements
     }
 
-    /// Whether a pending response may have replaced a resource of unknown body.
+    /// Returns whether a pending response may have replaced a resource of
+    /// unknown body.
     pub(crate) fn may_replace_unknown(&self) -> bool {
         !self.client_cache.pending_acks().is_empty() && self.holds_unknown_bodies()
     }

@@ -138,16 +138,16 @@ impl TypeStream {
         }
     }
 
-    /// Whether this cursor decides a name: it is the first of those that cover
-    /// it (S26).
+    /// Returns whether this cursor decides a name: it is the first of those
+    /// that cover it (S26).
     fn is_covered_by(&self, cursor: CursorId, name: &Name) -> bool {
         let covering = self.client_cache.covering_cursor(name);
         covering.is_some_and(|covering| covering.id == cursor)
     }
 
-    /// Whether the client takes every item of an advance as it is: the advance
-    /// leads to the head of the only view, and the client holds nothing from
-    /// elsewhere. This is so for most clients, and saves the check of each
+    /// Returns whether the client takes every item of an advance as it is: the
+    /// advance leads to the head of the only view, and the client holds nothing
+    /// from elsewhere. This is so for most clients, and saves the check of each
     /// item.
     fn takes_all_items(&self, db: &Database, advance: &Advance) -> bool {
         let [cursor] = self.client_cache.cursors() else {
@@ -161,9 +161,9 @@ impl TypeStream {
             && db.is_complete(cursor.id)
     }
 
-    /// Whether the client takes an item as it is: the name is no exception, the
-    /// item is still current, and all variants that it replaces are removed
-    /// with it.
+    /// Returns whether the client takes an item as it is: the name is no
+    /// exception, the item is still current, and all variants that it replaces
+    /// are removed with it.
     fn takes_item(&self, db: &mut Database, cursor: CursorId, (name, item): &Item) -> bool {
         let client_cache = &self.client_cache;
         if client_cache.exceptions().contains(name)
@@ -179,7 +179,8 @@ impl TypeStream {
         }
     }
 
-    /// Whether an item has to wait for a resource of another type (S73).
+    /// Returns whether an item has to wait for a resource of another type
+    /// (S73).
     fn must_defer_item(
         &self,
         db: &mut Database,

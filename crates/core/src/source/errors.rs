@@ -34,16 +34,16 @@ fn error(code: ErrorCode, message: &str) -> Arc<ResourceError> {
 }
 
 impl TypeStream {
-    /// The error of a name that does not exist, or `None` if the client gets
-    /// none. In delta only names that the client does not hold get an error:
-    /// the others are removed.
+    /// Returns the error of a name that does not exist, or `None` if the client
+    /// gets none. In delta only names that the client does not hold get an
+    /// error: the others are removed.
     pub(super) fn absence_as_error(&self, is_held: bool) -> Option<Arc<ResourceError>> {
         let is_not_removed = self.mode == Mode::Sotw || !is_held;
         let error = if self.denied { &DENIED } else { &NOT_FOUND };
         (self.supports_resource_errors && is_not_removed).then(|| Arc::clone(error))
     }
 
-    /// The error of a refused name, if the client gets one (S72).
+    /// Returns the error of a refused name, if the client gets one (S72).
     pub(super) fn refusal_as_error(&self) -> Option<Arc<ResourceError>> {
         self.supports_resource_errors.then(|| Arc::clone(&REFUSED))
     }

@@ -29,22 +29,22 @@ pub(super) struct Evaluation {
 }
 
 impl Evaluation {
-    /// Whether there is nothing to send.
+    /// Returns whether there is nothing to send.
     pub(super) fn is_empty(&self) -> bool {
         self.updates.is_empty() && self.answers.is_empty()
     }
 
-    /// Whether a variant is removed.
+    /// Returns whether a variant is removed.
     pub(super) fn removes_any(&self) -> bool {
         self.updates.iter().any(Update::is_removal)
     }
 
-    /// Whether there are removals, and nothing else.
+    /// Returns whether there are removals, and nothing else.
     pub(super) fn only_removes(&self) -> bool {
         self.removes_any() && self.updates.iter().all(Update::is_removal) && self.answers.is_empty()
     }
 
-    /// Whether there is an update of a variant.
+    /// Returns whether there is an update of a variant.
     pub(super) fn updates_variant(&self, variant: &Variant) -> bool {
         self.updates.iter().any(|update| update.variant == *variant)
     }
@@ -237,9 +237,9 @@ impl TypeStream {
         false
     }
 
-    /// Whether a subscription has to be answered with a resource even if the
-    /// client holds it: a client waits for the answer to a host, to a name
-    /// other than the resource's, and after an error.
+    /// Returns whether a subscription has to be answered with a resource even
+    /// if the client holds it: a client waits for the answer to a host, to a
+    /// name other than the resource's, and after an error.
     fn lacks_answer(
         &self,
         matching: &MatchingSubscription,
@@ -282,10 +282,10 @@ impl TypeStream {
         }
     }
 
-    /// Whether a SotW list has a locator that matches no variant and was not
-    /// answered. The answer consists of all other variants of the name (S30,
-    /// TP2), because the client may still hold one that it unsubscribed from
-    /// with the same request.
+    /// Returns whether a SotW list has a locator that matches no variant and
+    /// was not answered. The answer consists of all other variants of the name
+    /// (S30, TP2), because the client may still hold one that it unsubscribed
+    /// from with the same request.
     fn has_unanswered_absence(&self, matching: &[MatchingSubscription]) -> bool {
         let is_unanswered = |(key, subscription): (SubscriptionKey, Subscription)| {
             subscription.acked_answer == AnswerKind::Unanswered
@@ -299,7 +299,7 @@ impl TypeStream {
         self.mode == Mode::Sotw && !self.kind.on_demand && absent_subscriptions.any(is_unanswered)
     }
 
-    /// Whether a subscription was answered, or is about to be, with the
+    /// Returns whether a subscription was answered, or is about to be, with the
     /// resource named `resolved_name`, or `None` for the requested name. Always
     /// true of a cursor, which needs no answer.
     fn was_answered_with(
@@ -320,8 +320,8 @@ impl TypeStream {
         last_answer == AnswerKind::Resource && last_name == resolved_name
     }
 
-    /// Whether the client was sent an error of a resource that is available
-    /// again: only the resource itself says so (S61).
+    /// Returns whether the client was sent an error of a resource that is
+    /// available again: only the resource itself says so (S61).
     fn has_recovered(&self, matching: &MatchingSubscription) -> bool {
         matching.named.is_some_and(|(key, subscription)| {
             self.last_answer(key, subscription) == AnswerKind::Error
@@ -329,7 +329,8 @@ impl TypeStream {
         })
     }
 
-    /// The kind of the last answer that a subscription was sent, ACKed or not.
+    /// Returns the kind of the last answer that a subscription was sent, ACKed
+    /// or not.
     pub(super) fn last_answer(
         &self,
         key: SubscriptionKey,
@@ -405,8 +406,8 @@ impl TypeStream {
     }
 }
 
-/// The answer that a name does not exist. It is implicit if something else in
-/// the response says so.
+/// Returns the answer that a name does not exist. It is implicit if something
+/// else in the response says so.
 pub(super) fn absent_answer(
     subscription: SubscriptionKey,
     name: &Name,
@@ -422,7 +423,7 @@ pub(super) fn absent_answer(
     }
 }
 
-/// The desired resources, each variant once.
+/// Returns the desired resources, each variant once.
 fn desired_by(matching: &[MatchingSubscription]) -> Vec<Arc<Resource>> {
     let mut desired_resources: Vec<Arc<Resource>> = Vec::new();
     for resource in matching
@@ -455,9 +456,9 @@ fn add_all_variants(
     }
 }
 
-/// Whether the client surely holds this version of the variant, and no other.
-/// Aliases of a virtual host do not count: each host that resolves to it adds
-/// one.
+/// Returns whether the client surely holds this version of the variant, and no
+/// other. Aliases of a virtual host do not count: each host that resolves to it
+/// adds one.
 fn is_held_exactly(
     on_demand: bool,
     held_resources: &[CachedResource],

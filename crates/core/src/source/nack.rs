@@ -335,7 +335,8 @@ impl TypeStream {
         self.unverified.insert(variant, unverified);
     }
 
-    /// Whether a resource became a suspect after it had counted as accepted.
+    /// Returns whether a resource became a suspect after it had counted as
+    /// accepted.
     fn was_suspected(&self, variant: &Variant, resource: &Resource) -> bool {
         let sent = (variant.clone(), resource.version.clone());
         self.suspected_once.contains(&sent)

@@ -52,9 +52,9 @@ impl TypeStream {
         }
     }
 
-    /// The resources of sets that the client has NACKed or not acknowledged,
-    /// without sets whose NACK is expected. Of several versions of a name one
-    /// is listed, preferably one whose ACK is pending.
+    /// Returns the resources of sets that the client has NACKed or not
+    /// acknowledged, without sets whose NACK is expected. Of several versions
+    /// of a name one is listed, preferably one whose ACK is pending.
     fn unacked_resources(&self) -> BTreeMap<Name, Version> {
         let pending_acks = self.client_cache.pending_acks().iter();
         let judged_responses = pending_acks.filter(|pending_ack| !pending_ack.expects_nack);
@@ -69,7 +69,7 @@ impl TypeStream {
             .collect()
     }
 
-    /// The client's set and quarantine once it has ACKed the first
+    /// Returns the client's set and quarantine once it has ACKed the first
     /// `pending_acks` of the pending responses. Resources of unknown body are
     /// left out.
     fn client_set(&self, db: &mut Database, pending_acks: usize) -> ClientSet {

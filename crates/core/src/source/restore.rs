@@ -98,9 +98,9 @@ impl TypeStream {
         held_resources
     }
 
-    /// Whether a subscription has no answer and the client has no resource to
-    /// use. For a host, a resource that the client may have taken from a NACKed
-    /// response is no answer. A cursor awaits none.
+    /// Returns whether a subscription has no answer and the client has no
+    /// resource to use. For a host, a resource that the client may have taken
+    /// from a NACKed response is no answer. A cursor awaits none.
     fn awaits_answer(
         &self,
         matching: &MatchingSubscription,
@@ -115,8 +115,9 @@ impl TypeStream {
         is_unanswered && !held_resources.iter().any(is_usable)
     }
 
-    /// The resource that a client resumed with, of the same variant if there is
-    /// one. `None` unless responses are whole sets: these list it again (S82).
+    /// Returns the resource that a client resumed with, of the same variant if
+    /// there is one. `None` unless responses are whole sets: these list it
+    /// again (S82).
     fn find_resumed<'h>(
         &self,
         resource: &Resource,
@@ -135,8 +136,8 @@ impl TypeStream {
         Some(matching_record.unwrap_or(first_record))
     }
 
-    /// The resource that a client accepted and that may be sent again: one of
-    /// the same variant, or else one that `matches`. `None` if there is
+    /// Returns the resource that a client accepted and that may be sent again:
+    /// one of the same variant, or else one that `matches`. `None` if there is
     /// neither.
     fn find_accepted<'h>(
         &self,
@@ -153,8 +154,8 @@ impl TypeStream {
         matching_record.or_else(|| accepted_records.find(|record| matches(record)))
     }
 
-    /// Whether the client accepted a resource once, and it may be sent again
-    /// now.
+    /// Returns whether the client accepted a resource once, and it may be sent
+    /// again now.
     fn is_restorable(&self, record: &CachedResource) -> bool {
         record.was_accepted() && !self.is_undeliverable(&record.resource)
     }
@@ -249,9 +250,9 @@ impl TypeStream {
         same_name.filter(|resource| is_second(resource)).collect()
     }
 
-    /// The resources of a name that a whole set lists as the client's own,
-    /// since the client resumed with them (S82). Empty for types without whole
-    /// sets.
+    /// Returns the resources of a name that a whole set lists as the client's
+    /// own, since the client resumed with them (S82). Empty for types without
+    /// whole sets.
     pub(super) fn own_resources(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         if !self.sends_whole_sets() {
             return Vec::new();
@@ -298,7 +299,7 @@ impl TypeStream {
     }
 }
 
-/// Whether the client resumed with a resource, and its body is known.
+/// Returns whether the client resumed with a resource, and its body is known.
 fn is_known_resumed(record: &CachedResource) -> bool {
     record.certainty == Certainty::Resumed && !record.has_unknown_body()
 }

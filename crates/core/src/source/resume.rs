@@ -63,12 +63,12 @@ pub(crate) struct Resumption {
 }
 
 impl Resumption {
-    /// Whether the client may hold a resource of unknown body under the name:
-    /// no set of it is known, or the set that it named lacks the name. A client
-    /// that takes the good part of a set that it NACKs names the version before
-    /// that set (S17, S82). A resource that this server sent in a set that was
-    /// not ACKed does not count: it may be the bad one, and an invalid cluster
-    /// in its place would hide that (S12).
+    /// Returns whether the client may hold a resource of unknown body under the
+    /// name: no set of it is known, or the set that it named lacks the name. A
+    /// client that takes the good part of a set that it NACKs names the version
+    /// before that set (S17, S82). A resource that this server sent in a set
+    /// that was not ACKed does not count: it may be the bad one, and an invalid
+    /// cluster in its place would hide that (S12).
     pub(super) fn may_hold_unknown(&self, name: &Name) -> bool {
         let named_set = self.named_set.as_ref();
         let is_in_named_set = named_set.is_some_and(|(set, _)| set.lists(name));
@@ -238,9 +238,9 @@ impl TypeStream {
         }
     }
 
-    /// The resource that a client holds at a version other than the current
-    /// one: from the history, or of unknown body (S82). Hosts are always of
-    /// unknown body, since they may be held under another name.
+    /// Returns the resource that a client holds at a version other than the
+    /// current one: from the history, or of unknown body (S82). Hosts are
+    /// always of unknown body, since they may be held under another name.
     pub(super) fn resumed_resource(
         &self,
         db: &Database,
@@ -354,10 +354,10 @@ impl TypeStream {
         }
     }
 
-    /// The clusters that an Envoy may hold by the names of its endpoints: those
-    /// of a set that it did not ACK, and others of unknown body. It may use the
-    /// clusters that it took from a set that it NACKed, since another server
-    /// may have sent routes to them.
+    /// Returns the clusters that an Envoy may hold by the names of its
+    /// endpoints: those of a set that it did not ACK, and others of unknown
+    /// body. It may use the clusters that it took from a set that it NACKed,
+    /// since another server may have sent routes to them.
     fn clusters_of_endpoints(
         &self,
         db: &Database,
@@ -379,8 +379,8 @@ impl TypeStream {
         held_resources
     }
 
-    /// Whether sets list an invalid cluster for each cluster of unknown body,
-    /// so that the client keeps its own (S82).
+    /// Returns whether sets list an invalid cluster for each cluster of unknown
+    /// body, so that the client keeps its own (S82).
     pub(super) fn sends_invalid_clusters(&self) -> bool {
         self.type_url.as_str() == kind::CDS && self.sends_whole_sets()
     }
@@ -408,10 +408,10 @@ impl TypeStream {
         Some((awaited_type, resumption.at + FIRST_REQUESTS_WINDOW))
     }
 
-    /// The moment until which the first set waits for dependencies, if it
-    /// replaces a set of which nothing is known: the client drops the resources
-    /// that the new set lacks, even those that are only deferred (S38, S82).
-    /// `None` for other sets.
+    /// Returns the moment until which the first set waits for dependencies, if
+    /// it replaces a set of which nothing is known: the client drops the
+    /// resources that the new set lacks, even those that are only deferred
+    /// (S38, S82). `None` for other sets.
     fn dependency_deadline(&self, dependency_timeout: Duration) -> Option<Moment> {
         let resumption = self
             .resumption
@@ -421,8 +421,8 @@ impl TypeStream {
         is_first.then(|| resumption.at + dependency_timeout)
     }
 
-    /// Whether the first set waits because it would lack a resource whose
-    /// addition is deferred. It does not wait beyond its deadline.
+    /// Returns whether the first set waits because it would lack a resource
+    /// whose addition is deferred. It does not wait beyond its deadline.
     pub(crate) fn awaits_dependencies(&self, db: &mut Database, context: &PushContext<'_>) -> bool {
         let deadline = self.dependency_deadline(context.dependency_timeout);
         if deadline.is_none_or(|deadline| deadline <= context.now) {
@@ -434,9 +434,9 @@ impl TypeStream {
             .any(|resource| context.order.must_defer_addition(db, &self.kind, resource))
     }
 
-    /// Whether the client is not told that a name does not exist. After a
-    /// reconnect the client may use the resource that it has of the name until
-    /// it unsubscribes. And a listener may be warming for a route that no
+    /// Returns whether the client is not told that a name does not exist. After
+    /// a reconnect the client may use the resource that it has of the name
+    /// until it unsubscribes. And a listener may be warming for a route that no
     /// longer exists: told so, the client would replace the listener that
     /// serves, although its successor is on its way (S81).
     pub(super) fn withholds_absence(

@@ -31,7 +31,7 @@ pub(crate) struct SortedNames {
 }
 
 impl SortedNames {
-    /// Whether no name waits.
+    /// Returns whether no name waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.present.is_empty() && self.absent.is_empty()
     }

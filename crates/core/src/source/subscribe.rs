@@ -142,9 +142,9 @@ impl TypeStream {
         }
     }
 
-    /// Whether a version is that of a negative answer on an earlier stream.
-    /// Always false for types whose negative answers leave the client without a
-    /// version.
+    /// Returns whether a version is that of a negative answer on an earlier
+    /// stream. Always false for types whose negative answers leave the client
+    /// without a version.
     fn is_negative_for(&self, name: &Name, version: &Version) -> bool {
         match self.negative_form(false) {
             NegativeForm::EmptyBody => negative::empty_body(name).version == *version,
@@ -153,8 +153,8 @@ impl TypeStream {
         }
     }
 
-    /// Whether a client may hold the version of a negative answer: some forms
-    /// leave it without one.
+    /// Returns whether a client may hold the version of a negative answer: some
+    /// forms leave it without one.
     pub(crate) fn may_hold_negatives(&self) -> bool {
         match self.negative_form(false) {
             NegativeForm::EmptyBody | NegativeForm::Bodyless => true,
@@ -247,8 +247,8 @@ impl TypeStream {
         }
     }
 
-    /// All resources of a name that the client may hold; none if a subscription
-    /// still covers the name.
+    /// Returns all resources of a name that the client may hold; none if a
+    /// subscription still covers the name.
     fn held_without_interest(&self, db: &mut Database, name: &Name) -> UnsubscribedResources {
         if self.has_interest(db, name) {
             return UnsubscribedResources::new();
@@ -288,9 +288,9 @@ impl TypeStream {
         }
     }
 
-    /// Whether the variant that a cursor lists under the name does not match
-    /// these parameters, so that the ended subscription had another variant
-    /// (TP2).
+    /// Returns whether the variant that a cursor lists under the name does not
+    /// match these parameters, so that the ended subscription had another
+    /// variant (TP2).
     fn differs_from_cursor(&self, db: &mut Database, name: &Name, params: ParamsId) -> bool {
         if params == self.params {
             return false;
@@ -393,9 +393,10 @@ impl TypeStream {
     }
 }
 
-/// Whether a virtual host that a client holds serves a host, by a domain or an
-/// alias. A virtual host that only has the host as its name leaves a request
-/// for the host waiting. A resource without known domains always serves.
+/// Returns whether a virtual host that a client holds serves a host, by a
+/// domain or an alias. A virtual host that only has the host as its name leaves
+/// a request for the host waiting. A resource without known domains always
+/// serves.
 fn serves_host(resource: &Resource, requested_name: &Name) -> bool {
     let domains = &resource.facts().domains;
     let host = HostName::split(requested_name.as_str()).map_or("", |name| name.host);

@@ -106,12 +106,12 @@ impl Subscriptions {
         self.by_key.is_empty()
     }
 
-    /// The sum of the weights of all names.
+    /// Returns the sum of the weights of all names.
     pub(crate) fn weight(&self) -> usize {
         self.weight
     }
 
-    /// The number of unbounded hosts (S72).
+    /// Returns the number of unbounded hosts (S72).
     pub(crate) fn unbounded_hosts(&self) -> usize {
         self.unbounded_hosts
     }
@@ -196,7 +196,7 @@ impl Subscriptions {
         Some((subscription, unresolved_name))
     }
 
-    /// The subscriptions of one name, with any parameters.
+    /// Returns the subscriptions of one name, with any parameters.
     pub(crate) fn of_entry(
         &self,
         entry: EntryId,
@@ -220,8 +220,8 @@ impl Subscriptions {
         keys.filter_map(|key| Some((key, self.by_key.get(&key)?)))
     }
 
-    /// The name of the resource that last answered a subscription, where it
-    /// differs from the requested one.
+    /// Returns the name of the resource that last answered a subscription,
+    /// where it differs from the requested one.
     pub(crate) fn resolved_name(&self, key: SubscriptionKey) -> Option<&Name> {
         self.resolved_names.get(&key)
     }
@@ -254,13 +254,13 @@ impl Subscriptions {
         })
     }
 
-    /// The number of subscriptions that resolve to this name.
+    /// Returns the number of subscriptions that resolve to this name.
     pub(crate) fn resolved_count(&self, name: &Name) -> u32 {
         self.resolved_counts.get(name).copied().unwrap_or_default()
     }
 
-    /// The subscriptions that resolve to this name. Visits all subscriptions
-    /// that resolve to another name than the requested one.
+    /// Returns the subscriptions that resolve to this name. Visits all
+    /// subscriptions that resolve to another name than the requested one.
     pub(crate) fn resolving_to(&self, name: &Name) -> Vec<SubscriptionKey> {
         if self.resolved_count(name) == 0 {
             return Vec::new();
@@ -306,14 +306,14 @@ impl Subscriptions {
         self.located_only.contains(&key)
     }
 
-    /// Whether locators with the plain parameters made some of the
+    /// Returns whether locators with the plain parameters made some of the
     /// subscriptions.
     pub(crate) fn has_located(&self) -> bool {
         !self.located_only.is_empty() || !self.plain_and_located.is_empty()
     }
 
-    /// Whether a plain name makes this subscription, alone or together with a
-    /// locator.
+    /// Returns whether a plain name makes this subscription, alone or together
+    /// with a locator.
     pub(crate) fn is_plain(&self, key: SubscriptionKey) -> bool {
         key.params == self.plain_params && !self.located_only.contains(&key)
     }

@@ -88,9 +88,9 @@ impl TypeStream {
         }
     }
 
-    /// Whether a pending response removes a variant of the name, or replaces a
-    /// resource of unknown body. The client may NACK it, so every later
-    /// response about the name has to contain all its variants.
+    /// Returns whether a pending response removes a variant of the name, or
+    /// replaces a resource of unknown body. The client may NACK it, so every
+    /// later response about the name has to contain all its variants.
     pub(super) fn is_uncertain(&self, db: &mut Database, name: &Name) -> bool {
         if self.kind.on_demand {
             return false;
@@ -144,9 +144,10 @@ impl TypeStream {
         removals
     }
 
-    /// Whether a variant would be a second one for a subscription that matches
-    /// it, and that resolves to another variant which the client has accepted
-    /// (TP2). This is possible after the parameters of a client changed.
+    /// Returns whether a variant would be a second one for a subscription that
+    /// matches it, and that resolves to another variant which the client has
+    /// accepted (TP2). This is possible after the parameters of a client
+    /// changed.
     fn is_second_beside_held(
         &self,
         db: &mut Database,
@@ -270,9 +271,9 @@ impl TypeStream {
         evaluation.updates.extend(removals);
     }
 
-    /// Whether the removal of a name waits. It does not wait for a client that
-    /// resumed with a referrer, since the referrer waits for an answer about
-    /// the name (S82).
+    /// Returns whether the removal of a name waits. It does not wait for a
+    /// client that resumed with a referrer, since the referrer waits for an
+    /// answer about the name (S82).
     fn must_defer_removal(
         &self,
         db: &mut Database,
@@ -296,9 +297,9 @@ impl TypeStream {
         !is_awaited && order.must_defer_removal(db, removal)
     }
 
-    /// Whether a resource that the client holds is desired on account of
-    /// another name than `evaluated`: a subscription to that name resolves to
-    /// the resource, or a cursor covers it.
+    /// Returns whether a resource that the client holds is desired on account
+    /// of another name than `evaluated`: a subscription to that name resolves
+    /// to the resource, or a cursor covers it.
     fn is_desired_elsewhere(
         &self,
         db: &mut Database,
@@ -326,9 +327,9 @@ impl TypeStream {
         is_desired || (is_other_name && self.client_cache.covering_cursor(name).is_some())
     }
 
-    /// The subscriptions that may resolve to a held resource. A host may
-    /// resolve to a virtual host that does not list it, by a wildcard domain,
-    /// so these may be all hosts.
+    /// Returns the subscriptions that may resolve to a held resource. A host
+    /// may resolve to a virtual host that does not list it, by a wildcard
+    /// domain, so these may be all hosts.
     fn subscriptions_that_may_resolve_to(
         &self,
         db: &Database,

@@ -39,7 +39,7 @@ const MAX_CONSECUTIVE_NACKS: u32 = 256;
 const TRIAL_PAUSE: Duration = Duration::from_millis(50);
 
 impl TypeStream {
-    /// Whether the resource was NACKed alone in this version (S12).
+    /// Returns whether the resource was NACKed alone in this version (S12).
     pub(crate) fn is_quarantined(&self, resource: &Resource) -> bool {
         let entry = self.quarantine.get(&variant_of(resource));
         entry.is_some_and(|(version, _)| *version == resource.version)
@@ -204,8 +204,9 @@ impl TypeStream {
         unchanged_names
     }
 
-    /// The moment until which the next trial waits; `None` if it need not wait.
-    /// A client that NACKs everything gets a bounded share of the work (S69).
+    /// Returns the moment until which the next trial waits; `None` if it need
+    /// not wait. A client that NACKs everything gets a bounded share of the
+    /// work (S69).
     pub(super) fn next_trial_at(&self) -> Option<Moment> {
         let is_slow = self.consecutive_nacks > MAX_CONSECUTIVE_NACKS && !self.trials.is_empty();
         is_slow.then(|| self.last_trial_at + TRIAL_PAUSE)
@@ -256,8 +257,8 @@ impl TypeStream {
         }
     }
 
-    /// Whether a desired variant of a name is no suspect, can be delivered, and
-    /// was not sent yet.
+    /// Returns whether a desired variant of a name is no suspect, can be
+    /// delivered, and was not sent yet.
     fn desires_new_variant(&self, db: &mut Database, name: &Name) -> bool {
         let held_after = self.client_cache.held_after_acks(db, name);
         let is_new = |new: &Arc<Resource>| {
@@ -271,8 +272,8 @@ impl TypeStream {
         self.desired_resources(db, name).iter().any(is_new)
     }
 
-    /// Whether suspects are variants of one name that replace another one
-    /// together (TP2).
+    /// Returns whether suspects are variants of one name that replace another
+    /// one together (TP2).
     fn is_variant_swap(&self, db: &mut Database, suspects: &[Update]) -> bool {
         let Some(name) = suspects.first().map(|update| update.name().clone()) else {
             return false;
@@ -292,9 +293,9 @@ impl TypeStream {
         self.client_cache.held(db, &name).iter().any(is_replaced)
     }
 
-    /// Whether this version of a variant would be sent again: it is still
-    /// desired, by the subscriptions of the requested name or by a cursor, or a
-    /// whole set lists it as the client's own (S82).
+    /// Returns whether this version of a variant would be sent again: it is
+    /// still desired, by the subscriptions of the requested name or by a
+    /// cursor, or a whole set lists it as the client's own (S82).
     fn is_current(
         &self,
         db: &mut Database,

@@ -38,7 +38,7 @@ impl TypeStream {
         }
     }
 
-    /// Whether TTLs are sent; `wraps` as in [`Self::start_ttl_timers`].
+    /// Returns whether TTLs are sent; `wraps` as in [`Self::start_ttl_timers`].
     fn sends_ttl(&self, wraps: bool) -> bool {
         let in_sotw = wraps && self.kind.ttl_in_sotw;
         !self.kind.on_demand && (self.mode == Mode::Delta || in_sotw)
@@ -67,8 +67,8 @@ impl TypeStream {
         heartbeats
     }
 
-    /// The resources of a name that the client surely holds and that are
-    /// desired as they are.
+    /// Returns the resources of a name that the client surely holds and that
+    /// are desired as they are.
     fn held_and_desired(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let desired_resources = self.desired_resources(db, name);
         let is_desired = |record: &Arc<Resource>| {

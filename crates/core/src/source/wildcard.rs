@@ -141,8 +141,8 @@ impl TypeStream {
         self.forget_undesired_nacks(db);
     }
 
-    /// The names that a cursor and another one both cover, as far as the client
-    /// holds them or the other cursor lists them.
+    /// Returns the names that a cursor and another one both cover, as far as
+    /// the client holds them or the other cursor lists them.
     fn names_shared_with_others(&self, db: &mut Database, cursor: &Cursor) -> BTreeSet<Name> {
         let cursors = self.client_cache.cursors().iter();
         let others: Vec<&Cursor> = cursors.filter(|other| other.id != cursor.id).collect();
@@ -232,7 +232,7 @@ impl TypeStream {
         changed_names
     }
 
-    /// The resources that the client holds by cursors, by their names.
+    /// Returns the resources that the client holds by cursors, by their names.
     fn held_by_cursors(&self, db: &mut Database) -> HashMap<Name, Vec<CachedResource>> {
         let mut held_resources: HashMap<Name, Vec<CachedResource>> = HashMap::new();
         for cursor in self.client_cache.cursors() {

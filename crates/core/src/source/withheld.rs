@@ -33,13 +33,13 @@ impl Withheld {
         Self(is_on.then(Box::default))
     }
 
-    /// Whether a resource of a name is withheld.
+    /// Returns whether a resource of a name is withheld.
     pub(super) fn contains(&self, name: &Name) -> bool {
         let names = self.0.as_ref();
         names.is_some_and(|names| names.versions.contains_key(name))
     }
 
-    /// The names of which a resource is withheld.
+    /// Returns the names of which a resource is withheld.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Name> {
         self.0.iter().flat_map(|names| names.versions.keys())
     }
@@ -59,13 +59,13 @@ impl Withheld {
 }
 
 impl TypeStream {
-    /// Whether the client may not have a resource.
+    /// Returns whether the client may not have a resource.
     pub(crate) fn is_withheld(&self, resource: &Resource) -> bool {
         self.withheld.0.is_some() && resource.facts().holds_keys()
     }
 
-    /// Whether a resource is not sent, however long the client waits: it was
-    /// NACKed alone in this version (S12), or is withheld.
+    /// Returns whether a resource is not sent, however long the client waits:
+    /// it was NACKed alone in this version (S12), or is withheld.
     pub(crate) fn is_undeliverable(&self, resource: &Resource) -> bool {
         self.is_withheld(resource) || self.is_quarantined(resource)
     }
@@ -90,7 +90,7 @@ impl TypeStream {
         }
     }
 
-    /// Whether the view of a cursor lists a resource that is withheld.
+    /// Returns whether the view of a cursor lists a resource that is withheld.
     pub(super) fn withholds_any_of(&self, db: &mut Database, cursor: CursorId) -> bool {
         self.withheld.0.is_some()
             && db

@@ -100,7 +100,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Checks whether a node may refer to a key. A reference that closes a
+    /// Returns whether a node may refer to a key. A reference that closes a
     /// cycle or nests too many nodes of one type may not be followed (C54).
     /// `limits` caches what is computed about the node.
     fn may_follow(&self, id: NodeId, key: &Key<S>, limits: &mut Option<Limits>) -> bool {

@@ -43,7 +43,7 @@ impl<V> Content<V> {
         }
     }
 
-    /// The error of the resource, if it has one.
+    /// Returns the error of the resource, if it has one.
     pub fn error(&self) -> Option<&WatchError> {
         match self {
             Self::Stale(_, error) | Self::Failed(error) => Some(error),
@@ -79,7 +79,7 @@ impl<S: Ord, V: Clone> Part<S, V> {
         }
     }
 
-    /// Whether the part replaces a resource that has too many levels.
+    /// Returns whether the part replaces a resource that has too many levels.
     pub(super) fn is_too_deep(&self) -> bool {
         self.levels > MAX_LEVELS
     }

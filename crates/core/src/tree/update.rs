@@ -66,8 +66,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             .extend(deadline.map(|deadline| (deadline, id)));
     }
 
-    /// The moment at which [`Tree::handle_timeout`] is to be called; `None` if
-    /// no node waits.
+    /// Returns the moment at which [`Tree::handle_timeout`] is to be called;
+    /// `None` if no node waits.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
@@ -134,7 +134,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.set_next(id, content, keys);
     }
 
-    /// The references of a version, those that are not followed included.
+    /// Returns the references of a version, those that are not followed
+    /// included.
     pub(super) fn keys_of(&self, version: &Version<S, V>) -> Vec<Arc<Key<S>>> {
         let children = version.children.iter().filter_map(|id| self.nodes.get(id));
         let children = children.map(|child| Arc::clone(&child.key));

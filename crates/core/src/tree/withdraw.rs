@@ -38,7 +38,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         true
     }
 
-    /// Checks whether everything that refers to a node is about to stop doing
+    /// Returns whether everything that refers to a node is about to stop doing
     /// so, or is about to be removed with it. References have no cycles.
     fn is_leaving(&self, id: NodeId) -> bool {
         let node = self.nodes.get(&id);

@@ -27,7 +27,7 @@ impl RequestedHosts {
         self.0.is_empty()
     }
 
-    /// All requested hosts.
+    /// Returns all requested hosts.
     pub(in super::super) fn entries(&self) -> impl Iterator<Item = EntryId> + '_ {
         self.0.iter().map(|(_, entry)| *entry)
     }

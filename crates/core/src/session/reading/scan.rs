@@ -60,8 +60,8 @@ impl ListScan {
     }
 }
 
-/// Whether a text is a glob. Only a structured name with a star is parsed, and
-/// the star may be encoded.
+/// Returns whether a text is a glob. Only a structured name with a star is
+/// parsed, and the star may be encoded.
 fn is_glob(text: &str) -> bool {
     let has_star = || text.contains('*') || text.contains('%');
     text.starts_with("xdstp:") && has_star() && Glob::parse(text).is_ok()

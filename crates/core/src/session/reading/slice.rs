@@ -9,7 +9,7 @@ use crate::message::Locator;
 /// Bytes of a name that take about as long as all else that is done for it.
 const NAME_BYTES: usize = 256;
 
-/// The part of a slice that a name of `bytes` bytes takes.
+/// Returns the part of a slice that a name of `bytes` bytes takes.
 pub(super) fn weight(bytes: usize) -> usize {
     1 + bytes / NAME_BYTES
 }

@@ -83,9 +83,9 @@ impl ClientCache {
 
     // Queries.
 
-    /// The resources that the client holds, or may hold, of a name by its last
-    /// acknowledgement: at most one if a cursor decides the name, else those of
-    /// the records.
+    /// Returns the resources that the client holds, or may hold, of a name by
+    /// its last acknowledgement: at most one if a cursor decides the name, else
+    /// those of the records.
     pub(crate) fn held(&self, db: &mut Database, name: &Name) -> Vec<CachedResource> {
         match self.deciding_cursor(name) {
             Some(cursor) => {
@@ -96,8 +96,8 @@ impl ClientCache {
         }
     }
 
-    /// The resources that the client will hold of a name once it has ACKed
-    /// every response that was sent.
+    /// Returns the resources that the client will hold of a name once it has
+    /// ACKed every response that was sent.
     pub(crate) fn held_after_acks(&self, db: &mut Database, name: &Name) -> Vec<CachedResource> {
         let mut held_resources = self.held(db, name);
         let cursor = self.covering_cursor(name).map(|cursor| cursor.id);
@@ -107,8 +107,8 @@ impl ClientCache {
         held_resources
     }
 
-    /// The resources that the client will hold of a name once it has ACKed
-    /// every response that was sent, and a push besides.
+    /// Returns the resources that the client will hold of a name once it has
+    /// ACKed every response that was sent, and a push besides.
     pub(crate) fn held_after_push(
         &self,
         db: &mut Database,
@@ -121,7 +121,7 @@ impl ClientCache {
         held_resources
     }
 
-    /// All resources of known body that the client may hold of a name,
+    /// Returns all resources of known body that the client may hold of a name,
     /// whichever of the pending responses it ACKs.
     pub(crate) fn maybe_held(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let held_records = self.held(db, name).into_iter();
@@ -140,9 +140,9 @@ impl ClientCache {
         maybe_held
     }
 
-    /// Whether a pending advance removes another variant of the name than that
-    /// of `new`: the client keeps the other variant if it NACKs. `new` is
-    /// `None` for a removal, for which any variant counts as another.
+    /// Returns whether a pending advance removes another variant of the name
+    /// than that of `new`: the client keeps the other variant if it NACKs.
+    /// `new` is `None` for a removal, for which any variant counts as another.
     pub(crate) fn may_keep_other_variant(&self, name: &Name, new: Option<&Arc<Resource>>) -> bool {
         let pending_acks = self.pending_acks.iter();
         let advances = pending_acks.flat_map(|pending_ack| &pending_ack.advances);
@@ -152,7 +152,7 @@ impl ClientCache {
             .any(|(_, constraints)| new.is_none_or(|new| new.constraints != constraints))
     }
 
-    /// Whether no pending advance removes a variant.
+    /// Returns whether no pending advance removes a variant.
     pub(crate) fn pending_acks_only_add(&self) -> bool {
         let pending_acks = self.pending_acks.iter();
         let mut advances = pending_acks.flat_map(|pending_ack| &pending_ack.advances);
@@ -163,7 +163,7 @@ impl ClientCache {
         })
     }
 
-    /// Whether the client holds a resource of unknown body.
+    /// Returns whether the client holds a resource of unknown body.
     pub(crate) fn has_unknown_bodies(&self) -> bool {
         let mut points = self
             .cursors
@@ -172,7 +172,7 @@ impl ClientCache {
         self.unknown_bodies > 0 || points.any(|point| point.has_unknown_bodies())
     }
 
-    /// The sum of the fingerprints of all accepted records.
+    /// Returns the sum of the fingerprints of all accepted records.
     pub(crate) fn fingerprint_sum(&self) -> u128 {
         self.fingerprint_sum
     }
@@ -181,12 +181,12 @@ impl ClientCache {
         self.records.iter()
     }
 
-    /// The number of records.
+    /// Returns the number of records.
     pub(crate) fn record_count(&self) -> usize {
         self.records.len()
     }
 
-    /// The names that a cursor covers and whose records count instead.
+    /// Returns the names that a cursor covers and whose records count instead.
     pub(crate) fn exceptions(&self) -> &BTreeSet<Name> {
         &self.exceptions
     }
@@ -195,7 +195,8 @@ impl ClientCache {
         &self.cursors
     }
 
-    /// The sum of the heads of all views: it grows with each change of one.
+    /// Returns the sum of the heads of all views: it grows with each change of
+    /// one.
     pub(crate) fn heads_sum(&self, db: &Database) -> Position {
         self.cursors.iter().map(|cursor| db.head(cursor.id)).sum()
     }
@@ -212,12 +213,13 @@ impl ClientCache {
         self.cursors.iter().find(|cursor| cursor.scope == *scope)
     }
 
-    /// The first cursor that covers a name; others leave it to that one (S26).
+    /// Returns the first cursor that covers a name; others leave it to that one
+    /// (S26).
     pub(crate) fn covering_cursor(&self, name: &Name) -> Option<&Cursor> {
         self.cursors.iter().find(|cursor| cursor.covers(name))
     }
 
-    /// The cursor by which a name is held; `None` if records decide.
+    /// Returns the cursor by which a name is held; `None` if records decide.
     fn deciding_cursor(&self, name: &Name) -> Option<&Cursor> {
         let cursor = self.covering_cursor(name)?;
         (!self.exceptions.contains(name)).then_some(cursor)
@@ -227,21 +229,22 @@ impl ClientCache {
         &self.pending_acks
     }
 
-    /// The pending ACK of a response; `None` if it was merged into another.
+    /// Returns the pending ACK of a response; `None` if it was merged into
+    /// another.
     pub(crate) fn pending_ack(&self, nonce: &Nonce) -> Option<&PendingAck> {
         self.pending_acks
             .iter()
             .find(|pending_ack| pending_ack.nonce == *nonce)
     }
 
-    /// The last answer to a subscription whose ACK is pending.
+    /// Returns the last answer to a subscription whose ACK is pending.
     pub(crate) fn pending_answer(&self, subscription: super::SubscriptionKey) -> Option<&Answer> {
         let mut pending_acks = self.pending_acks.iter().rev();
         pending_acks.find_map(|pending_ack| pending_ack.answer_to(subscription))
     }
 
-    /// Whether the ACK of a response is pending: its own, or that of a later
-    /// response that it was merged into.
+    /// Returns whether the ACK of a response is pending: its own, or that of a
+    /// later response that it was merged into.
     pub(crate) fn is_pending(&self, nonce: &Nonce) -> bool {
         let mut pending_acks = self.pending_acks.iter();
         pending_acks.any(|pending_ack| {
@@ -319,7 +322,8 @@ impl ClientCache {
         }
     }
 
-    /// Whether the pending ACKs, or the updates in them, exceed their limits.
+    /// Returns whether the pending ACKs, or the updates in them, exceed their
+    /// limits.
     fn exceeds_limits(&self) -> bool {
         let pending_acks = self.pending_acks.iter();
         let updates: usize = pending_acks

@@ -15,7 +15,7 @@ impl ClientCache {
         self.hasher.hash_one(name.as_str())
     }
 
-    /// The records of a name, of all variants.
+    /// Returns the records of a name, of all variants.
     pub(in crate::source) fn records_of(
         &self,
         name: &Name,
@@ -151,8 +151,8 @@ impl ClientCache {
         }
     }
 
-    /// Whether the records of a name agree with what the client would hold by
-    /// the covering cursor.
+    /// Returns whether the records of a name agree with what the client would
+    /// hold by the covering cursor.
     fn agrees_with_cursor(&self, db: &mut Database, name: &Name) -> bool {
         let cursor = self.covering_cursor(name);
         let cursor_resource =
@@ -171,7 +171,7 @@ impl ClientCache {
     }
 }
 
-/// The fingerprint of a record as it counts in the sum: zero unless the
+/// Returns the fingerprint of a record as it counts in the sum: zero unless the
 /// resource is accepted.
 fn counted_fingerprint(record: &CachedResource) -> u128 {
     match record.is_accepted() {
