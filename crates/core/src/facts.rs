@@ -59,7 +59,7 @@ pub struct RareFacts {
 }
 
 impl RareFacts {
-    /// Returns the value for [`Facts::rare`]: `None` if no fact is set.
+    /// Returns the facts as [`Facts::rare`] has them: `None` if no fact is set.
     #[must_use]
     pub fn boxed(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
@@ -79,7 +79,7 @@ impl Facts {
         self.rare.as_ref().map_or(&[], |rare| &rare.base_sets)
     }
 
-    /// Returns inline route configurations of a listener that use VHDS.
+    /// Returns the inline route configurations of a listener that use VHDS.
     #[must_use]
     pub(crate) fn inline_vhds_routes(&self) -> &[Name] {
         self.rare
@@ -116,7 +116,7 @@ impl Facts {
         rare.is_some_and(|rare| rare.holds_keys)
     }
 
-    /// Facts with nothing in them.
+    /// Returns facts with nothing in them.
     #[must_use]
     pub(crate) fn none() -> &'static Self {
         static NONE: std::sync::LazyLock<Facts> = std::sync::LazyLock::new(Facts::default);

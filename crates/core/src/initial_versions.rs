@@ -32,13 +32,13 @@ impl InitialVersions {
         self.as_slice().len()
     }
 
-    /// Returns whether there is none.
+    /// Returns whether the client names no resource.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Names and versions, in the order of the request.
+    /// Returns names and versions, in the order of the request.
     pub fn iter(&self) -> std::slice::Iter<'_, (Name, Version)> {
         self.as_slice().iter()
     }
@@ -51,7 +51,7 @@ impl InitialVersions {
         Some(&list.versions[index as usize].1)
     }
 
-    /// Returns the bytes of the longest name.
+    /// Returns the length of the longest name in bytes.
     #[must_use]
     pub fn longest_name(&self) -> usize {
         self.0.as_ref().map_or(0, |list| list.longest_name)
@@ -66,13 +66,14 @@ impl InitialVersions {
         }
     }
 
-    /// Names and versions, in the order of the request.
+    /// Returns names and versions, in the order of the request.
     pub(crate) fn as_slice(&self) -> &[(Name, Version)] {
         self.0.as_ref().map_or(&[], |list| &list.versions)
     }
 }
 
 impl List {
+    /// Returns the index of a name among the versions.
     fn find(&self, name: &Name) -> Option<u32> {
         let is_name = |index: &u32| self.versions[*index as usize].0 == *name;
         let index = self.by_name.find(self.hasher.hash_one(name), is_name);

@@ -48,7 +48,7 @@ pub struct Locator {
 }
 
 impl From<&str> for Locator {
-    /// Returns a plain name, without parameters.
+    /// Makes a plain name, without parameters.
     fn from(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -69,7 +69,7 @@ impl Locators {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Returns the list itself; a copy if it is shared.
+    /// Returns the list itself; copies it if it is shared.
     #[must_use]
     pub fn into_vec(self) -> Vec<Locator> {
         Arc::unwrap_or_clone(self.0)
@@ -275,7 +275,7 @@ pub enum Form {
 }
 
 impl WireResource {
-    /// Returns a resource that is sent in full.
+    /// Makes a resource that is sent in full.
     #[must_use]
     pub fn full(resource: Arc<Resource>) -> Self {
         Self {

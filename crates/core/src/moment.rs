@@ -14,13 +14,13 @@ impl Moment {
     /// The start of the caller's clock.
     pub const START: Self = Self(Duration::ZERO);
 
-    /// The moment that lies `since_start` after the caller's start.
+    /// Makes the moment that lies `since_start` after the caller's start.
     #[must_use]
     pub const fn new(since_start: Duration) -> Self {
         Self(since_start)
     }
 
-    /// Returns the moment that lies `millis` milliseconds after the caller's
+    /// Makes the moment that lies `millis` milliseconds after the caller's
     /// start.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {

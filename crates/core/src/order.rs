@@ -93,10 +93,13 @@ impl<'a> OtherTypes<'a> {
         (type_stream, Self { before, after })
     }
 
+    /// Returns the other type streams.
     pub(crate) fn iter(self) -> impl Iterator<Item = &'a TypeStream> {
         self.before.iter().chain(self.after)
     }
 
+    /// Returns the type stream of a type, unless it is the one that is left
+    /// out.
     pub(crate) fn find(self, url: &str) -> Option<&'a TypeStream> {
         self.iter().find(|other| other.type_url.as_str() == url)
     }
@@ -120,7 +123,7 @@ pub(crate) struct Order<'a> {
 }
 
 impl<'a> Order<'a> {
-    /// Returns the order of one type among others, for one push. `draining` and
+    /// Makes the order of one type among others, for one push. `draining` and
     /// `draining_types` are the references, and the types of which any resource
     /// may be referred to, that stay in use for a while. `resuming` is whether
     /// the client reconnected and has yet to subscribe to all its types.
@@ -179,8 +182,7 @@ impl<'a> Order<'a> {
     }
 
     /// Returns the state of a dependency at the client. A type that is not sent
-    /// before
-    /// `kind` counts as `NotSubscribed`.
+    /// before `kind` counts as `NotSubscribed`.
     fn dependency_state(
         &self,
         db: &mut Database,
@@ -198,10 +200,10 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Returns whether a removal has to wait, since the client may still use
-    /// the resource: old referrers drain, a referrer is about to be replaced,
-    /// or the client has yet to subscribe to a type that may refer to it (S73,
-    /// S81).
+    /// Returns whether the client may still use a resource that is to be
+    /// removed: old referrers drain, a referrer is about to be replaced, or the
+    /// client has yet to subscribe to a type that may refer to it (S73, S81).
+    /// The rule for all types; who asks may know of a reason not to wait.
     pub(crate) fn must_defer_removal(&self, db: &mut Database, removal: Removal<'_>) -> bool {
         let Removal { type_url, name, .. } = removal;
         if self.is_draining(db, removal) || self.awaits_referring_type(type_url) {
@@ -329,6 +331,7 @@ impl<'a> Order<'a> {
         others.any(|other| other.kind.refers_to.contains(&url.as_str()))
     }
 
+    /// Returns the type stream of another type, if the client has it.
     fn type_stream(&self, url: &TypeUrl) -> Option<&'a TypeStream> {
         self.others.find(url.as_str())
     }

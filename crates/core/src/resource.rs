@@ -79,9 +79,9 @@ wire_string!(
 );
 
 impl Nonce {
-    /// Returns the number in hexadecimal. Every response has a nonce, so the
-    /// digits are not written by a formatter, which costs more than all else
-    /// here.
+    /// Makes the nonce of a number: its hexadecimal digits. Every response has
+    /// a nonce, so the digits are not written by a formatter, which costs more
+    /// than all else here.
     #[must_use]
     pub(crate) fn of_number(number: u64) -> Self {
         let mut digits = [0; 16];
@@ -110,20 +110,21 @@ fn shared_url(text: &str) -> Arc<str> {
 }
 
 impl Version {
-    /// Returns the version of a body: a hash of its bytes, so that the same
+    /// Makes the version of a body: a hash of its bytes, so that the same
     /// contents have the same version in every process (S48, S71).
     #[must_use]
     pub fn of_body(body: &[u8]) -> Self {
         Self::of_hash(XxHash3_128::oneshot(body))
     }
 
-    /// Returns the version of a resource that a client holds at a version that
-    /// it did not say: no resource has it.
+    /// Makes the version of a resource that a client holds at a version that it
+    /// did not say: no resource has it.
     pub(crate) fn unknown() -> Self {
         Self(SmolStr::default())
     }
 
-    /// Writes the upper half of a 128-bit hash: sixteen characters.
+    /// Makes a version of the upper half of a 128-bit hash: sixteen hexadecimal
+    /// digits.
     #[must_use]
     pub fn of_hash(hash: u128) -> Self {
         Self(format_smolstr!("{:016x}", (hash >> 64) as u64))

@@ -16,8 +16,8 @@ pub(crate) struct EarliestDeadline {
 }
 
 impl EarliestDeadline {
-    /// Returns no deadline yet; those that are not `after` this moment do not
-    /// count.
+    /// Makes an earliest deadline of none yet; only those that are later than
+    /// this moment count.
     pub(crate) fn after(after: Moment) -> Self {
         Self {
             after,

@@ -92,6 +92,7 @@ impl NameSubscribers {
         self.len() < count
     }
 
+    /// Returns whether there are no subscribers.
     pub(super) fn is_empty(&self) -> bool {
         matches!(self, Self::None)
     }

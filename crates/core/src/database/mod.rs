@@ -72,7 +72,8 @@ pub struct TypeId(u32);
 /// with a million names that do not exist.
 pub const NAME_OVERHEAD: usize = 128;
 
-/// Returns the bytes that a subscription to a name counts with.
+/// Returns the bytes that a subscription to a name counts with, in limits
+/// (S72).
 #[must_use]
 pub fn name_weight(name: &Name) -> usize {
     name.as_str().len() + NAME_OVERHEAD
@@ -232,7 +233,8 @@ impl Database {
         }
     }
 
-    /// Returns the number of a set of parameters, which is added if need be.
+    /// Returns the number of a set of parameters, which is added if need be. It
+    /// is kept until it was held and released as often.
     pub fn intern_params(&mut self, params: Params) -> ParamsId {
         self.params.intern(params)
     }
@@ -267,19 +269,23 @@ impl Database {
         self.params.len()
     }
 
-    /// Returns the sets of parameters, where a large one counts as several.
+    /// Returns the number of sets of parameters, where a large one counts as
+    /// several.
     #[must_use]
     pub(crate) fn params_weight(&self) -> usize {
         self.params.weight()
     }
 
-    /// Returns the choice of a name for a client with these parameters.
+    /// Returns what a client with these parameters gets for a name: a variant
+    /// of the name, else of a resource that has it as an alias, else that there
+    /// is none. In a type with hosts, the domains of virtual hosts decide.
     pub fn choose(&mut self, type_id: TypeId, entry: EntryId, params: ParamsId) -> Choice {
         self.tables[type_id.0 as usize].choose(entry, params, &mut self.params, &mut self.work)
     }
 
-    /// Returns the choice of a name for a client with these parameters. A name
-    /// without an entry is absent.
+    /// Returns what a client with these parameters gets for a name, as
+    /// [`Self::choose`] does for an entry. A name without an entry is absent,
+    /// in a cache too.
     pub fn choose_name(&mut self, type_id: TypeId, name: &Name, params: ParamsId) -> Choice {
         match self.find(type_id, name) {
             Some(entry) => self.choose(type_id, entry, params),
@@ -287,14 +293,14 @@ impl Database {
         }
     }
 
-    /// Returns removed names that a glob matches, as far as they are remembered
-    /// (S75).
+    /// Returns the removed names that a glob matches, as far as they are
+    /// remembered (S75).
     #[must_use]
     pub(crate) fn tombstones(&self, type_id: TypeId, glob: &Glob) -> Vec<Name> {
         self.table(type_id).tombstones.matching(glob)
     }
 
-    /// Counters of the work so far.
+    /// Returns the counters of the work so far.
     #[must_use]
     pub fn work(&self) -> Work {
         self.work
@@ -315,7 +321,7 @@ impl Database {
         self.missing_weight
     }
 
-    /// Says whether the process is short of memory. While it is, a further
+    /// Sets whether the process is short of memory. While it is, a further
     /// subscription to a name without contents is refused, and every other one
     /// is taken (S72).
     pub fn set_memory_short(&mut self, is_short: bool) {
@@ -328,16 +334,18 @@ impl Database {
         self.refuses_missing
     }
 
-    /// Counters of the memory of a type.
+    /// Returns the counters of the memory of a type.
     #[must_use]
     pub fn memory_counts(&self, type_id: TypeId) -> MemoryCounts {
         self.table(type_id).memory_counts()
     }
 
+    /// Returns the table of a type, which the database has.
     fn table(&self, id: TypeId) -> &Table {
         &self.tables[id.0 as usize]
     }
 
+    /// Returns the table of a type, to be changed.
     fn table_mut(&mut self, id: TypeId) -> &mut Table {
         &mut self.tables[id.0 as usize]
     }

@@ -30,20 +30,24 @@ impl<T> Default for Shards<T> {
 }
 
 impl<T> Shards<T> {
+    /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
+    /// Returns the first value with this hash for which `is_it` holds.
     pub(super) fn find(&self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<&T> {
         self.tables[self.shard(hash)].find(hash, is_it)
     }
 
+    /// Returns the first value with this hash for which `is_it` holds, to be
+    /// changed.
     pub(super) fn find_mut(&mut self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<&mut T> {
         let shard = self.shard(hash);
         self.tables[shard].find_mut(hash, is_it)
     }
 
-    /// Values with this hash, and maybe others.
+    /// Returns all values with this hash, and maybe others.
     pub(super) fn iter_hash(&self, hash: u64) -> impl Iterator<Item = &T> {
         self.tables[self.shard(hash)].iter_hash(hash)
     }
@@ -104,6 +108,7 @@ impl<T> Shards<T> {
         }
     }
 
+    /// Returns the index of the table in which values with this hash are.
     fn shard(&self, hash: u64) -> usize {
         shard_of(hash, self.tables.len())
     }

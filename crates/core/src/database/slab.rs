@@ -60,10 +60,12 @@ impl<T> Chunk<T> {
         self.slots.len() - 1
     }
 
+    /// Returns whether another value fits.
     fn has_room(&self) -> bool {
         !self.free_slots.is_empty() || self.slots.len() < CHUNK
     }
 
+    /// Returns whether no slot has a value.
     fn is_empty(&self) -> bool {
         self.free_slots.len() == self.slots.len()
     }
@@ -115,11 +117,13 @@ impl<T> Slab<T> {
         Some(value)
     }
 
+    /// Returns the value in a slot; `None` if the slot is free.
     pub(super) fn get(&self, slot: u32) -> Option<&T> {
         let chunk = self.chunks.get(chunk_index(slot))?;
         chunk.slots.get(index_in_chunk(slot))?.as_ref()
     }
 
+    /// Returns the value in a slot, to be changed.
     pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         let chunk = self.chunks.get_mut(chunk_index(slot))?;
         chunk.slots.get_mut(index_in_chunk(slot))?.as_mut()
@@ -156,14 +160,17 @@ impl<T> Slab<T> {
     }
 }
 
+/// Returns the number of a slot by its chunk and its index there.
 fn number(chunk: usize, slot: usize) -> u32 {
     (chunk * CHUNK + slot) as u32
 }
 
+/// Returns the index of the chunk that has a slot.
 fn chunk_index(slot: u32) -> usize {
     slot as usize / CHUNK
 }
 
+/// Returns the index of a slot in its chunk.
 fn index_in_chunk(slot: u32) -> usize {
     slot as usize % CHUNK
 }

@@ -138,10 +138,12 @@ impl SubscriberRegistry {
         self.wake(id);
     }
 
+    /// Returns the parameters of the cursors of a subscriber.
     pub(super) fn params(&self, id: SubscriberId) -> ParamsId {
         self.get(id).params
     }
 
+    /// Returns the type of a subscriber.
     pub(super) fn type_id(&self, id: SubscriberId) -> TypeId {
         self.get(id).type_id
     }
@@ -155,7 +157,7 @@ impl SubscriberRegistry {
         self.list.get(id.0).expect("the subscriber is kept")
     }
 
-    /// Returns a subscriber, which has not been removed.
+    /// Returns a subscriber, which has not been removed, to be changed.
     fn get_mut(&mut self, id: SubscriberId) -> &mut Subscriber {
         #[expect(
             clippy::expect_used,
@@ -175,7 +177,7 @@ impl SubscriberRegistry {
             .expect("the cursor is open")
     }
 
-    /// Returns a cursor, which is open.
+    /// Returns a cursor, which is open, to be changed.
     pub(super) fn cursor_mut(&mut self, id: CursorId) -> &mut CursorSlot {
         #[expect(
             clippy::expect_used,
@@ -201,6 +203,7 @@ impl SubscriberRegistry {
         }
     }
 
+    /// Removes a cursor, whose slot is free then; `None` if it is not open.
     pub(super) fn remove_cursor(&mut self, id: CursorId) -> Option<CursorSlot> {
         self.get_mut(id.subscriber).cursors[id.slot as usize].take()
     }
@@ -236,7 +239,7 @@ impl SubscriberRegistry {
 }
 
 impl Database {
-    /// Opens a stream.
+    /// Opens a stream, which has no subscribers yet.
     pub fn open_stream(&mut self) -> StreamId {
         StreamId(self.subscribers.streams.insert(Stream::default()))
     }
@@ -395,7 +398,7 @@ impl Database {
         dirty.extract_if(|_| true).take(limit).collect()
     }
 
-    /// Returns all dirty names.
+    /// Returns all dirty names of a subscriber, which stay dirty.
     pub(crate) fn dirty(&self, id: SubscriberId) -> impl Iterator<Item = (EntryId, ParamsId)> + '_ {
         self.subscribers.get(id).dirty.iter().copied()
     }

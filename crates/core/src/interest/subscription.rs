@@ -22,7 +22,7 @@ impl Subscription {
         Self { selector, params }
     }
 
-    /// Writes the subscription as a request has it.
+    /// Returns the subscription as a request has it.
     pub(crate) fn locator(&self) -> Locator {
         let own_params = Some(&self.params).filter(|params| !params.is_empty());
         Locator {
@@ -33,14 +33,14 @@ impl Subscription {
 }
 
 impl From<Selector> for Subscription {
-    /// Returns a plain subscription.
+    /// Makes a plain subscription.
     fn from(selector: Selector) -> Self {
         Self::new(selector, Params::default())
     }
 }
 
 impl From<Name> for Subscription {
-    /// Returns a plain subscription to one name.
+    /// Makes a plain subscription to one name.
     fn from(name: Name) -> Self {
         Selector::Name(name).into()
     }

@@ -111,7 +111,7 @@ impl XdstpName {
         })
     }
 
-    /// Returns the authority; may be empty (C10).
+    /// Returns the authority; it may be empty (C10).
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.authority
@@ -129,7 +129,7 @@ impl XdstpName {
         &self.id
     }
 
-    /// Returns context parameters in the order of their encoded text.
+    /// Returns the context parameters, in the order of their encoded text.
     #[must_use]
     pub fn context(&self) -> &[(String, String)] {
         &self.context

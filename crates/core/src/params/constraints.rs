@@ -45,7 +45,7 @@ impl Constraints {
     /// Bytes of its keys and values, each as often as it is written.
     pub(crate) const MAX_BYTES: usize = 1 << 16;
 
-    /// Returns the constraint of an expression.
+    /// Makes the constraint of an expression.
     ///
     /// # Errors
     ///

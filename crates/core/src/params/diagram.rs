@@ -102,7 +102,7 @@ impl Diagram {
         Some(self.keys.at(node.key))
     }
 
-    /// The value at an index of the table.
+    /// Returns the value at an index of the table.
     pub(super) fn value(&self, index: u32) -> &str {
         &self.values[index as usize]
     }

@@ -196,8 +196,8 @@ impl<'a> Reader<'a> {
         Ok(char)
     }
 
-    /// Skips a sign and the space before it. Returns `false` if another
-    /// character follows the space.
+    /// Skips the space at the current position, and a sign if it comes next.
+    /// Returns whether it does.
     fn take_sign(&mut self, sign: char) -> bool {
         self.skip_space();
         let is_present = self.rest().starts_with(sign);
@@ -207,8 +207,8 @@ impl<'a> Reader<'a> {
         is_present
     }
 
-    /// Skips a keyword and the space before it. Returns `false` if another word
-    /// follows the space.
+    /// Skips the space at the current position, and a keyword if it is the next
+    /// bare word. Returns whether it is.
     fn take_keyword(&mut self, keyword: &str) -> bool {
         self.skip_space();
         let is_present = self.bare_word() == keyword;
@@ -218,18 +218,21 @@ impl<'a> Reader<'a> {
         is_present
     }
 
-    /// Returns the bare word at the current position; empty if there is none.
+    /// Returns the bare word at the current position, which stays; empty if
+    /// there is none.
     fn bare_word(&self) -> &'a str {
         let unread = self.rest();
         let end = unread.bytes().position(|byte| !is_bare(byte));
         &unread[..end.unwrap_or(unread.len())]
     }
 
+    /// Moves the current position past white space.
     fn skip_space(&mut self) {
         let unread = self.rest();
         self.at += unread.len() - unread.trim_start().len();
     }
 
+    /// Returns the text from the current position on.
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }

@@ -18,6 +18,7 @@ impl ParamsId {
     /// The empty set, in every table.
     pub const EMPTY: Self = Self(0);
 
+    /// Returns the index of the set in the table.
     fn index(self) -> usize {
         self.0 as usize
     }
@@ -51,7 +52,7 @@ pub(crate) struct ParamsTable {
 }
 
 impl ParamsTable {
-    /// Returns a table that has only the empty set.
+    /// Makes a table that has only the empty set.
     #[must_use]
     pub(crate) fn new() -> Self {
         Self {
@@ -175,7 +176,7 @@ impl ParamsTable {
         projected
     }
 
-    /// How many sets of the usual size these are: a large one counts as
+    /// Returns how many sets of the usual size these are: a large one counts as
     /// several.
     pub(crate) fn weight(&self) -> usize {
         self.len() + self.excess

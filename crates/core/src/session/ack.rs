@@ -159,8 +159,8 @@ impl Session {
     }
 
     /// Passes the draining references of an Envoy whose stream ends to the
-    /// database, including those of listeners that pending responses replaced.
-    /// Does nothing for other clients.
+    /// database, including those of listeners that pending responses may have
+    /// replaced, and forgets them here. Does nothing for other clients.
     pub(super) fn remember_draining(&mut self, db: &mut Database) {
         if self.dialect() != Dialect::Envoy {
             return;
@@ -379,8 +379,8 @@ impl Session {
         }
     }
 
-    /// Lets the references drain that the client is subscribed to, and ignores
-    /// the others.
+    /// Lets those of these references drain that the client is subscribed to.
+    /// `drains` is whether their referrer itself drains.
     fn drain_references<'r>(
         &mut self,
         db: &Database,

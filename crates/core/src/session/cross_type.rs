@@ -12,10 +12,10 @@ use crate::resource::{Resource, TypeUrl};
 use crate::source::{Push, TypeStream};
 
 impl Session {
-    /// Resends resources of other types that a push makes the client lose, or
-    /// wait for: endpoints of clusters, and hosts of route configurations.
-    /// Called while the client cache still has the resources that the push
-    /// replaces.
+    /// Marks resources of other types for resending that a push makes the
+    /// client lose, or wait for: endpoints of clusters, and hosts of route
+    /// configurations. Called while the client cache still has the resources
+    /// that the push replaces.
     pub(super) fn resend_dependents(&mut self, db: &mut Database, index: usize, push: &Push) {
         let type_stream = &self.type_streams[index];
         match type_stream.type_url.as_str() {
@@ -192,7 +192,8 @@ fn routes_with_changed_vhds(db: &mut Database, routes: &TypeStream, push: &Push)
     names
 }
 
-/// Returns a name under a route configuration that no resource ever has.
+/// Returns the name of a host under a route configuration that no resource ever
+/// has.
 fn placeholder(route: &Name) -> Name {
     Name::new(&format!("{route}/.none"))
 }

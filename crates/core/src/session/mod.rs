@@ -81,7 +81,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Returns the default configuration of a protocol.
+    /// Makes the default configuration of a protocol.
     #[must_use]
     pub fn new(mode: Mode) -> Self {
         Self {
@@ -190,7 +190,8 @@ impl Session {
         }
     }
 
-    /// Closes the stream: removes it from the database.
+    /// Closes the stream: removes it from the database, at once.
+    /// [`Self::close_slice`] lets others have their turn in between.
     pub fn close(mut self, db: &mut Database) {
         while !self.close_slice(db) {}
     }
@@ -269,7 +270,7 @@ impl Session {
         self.type_stream(type_url.as_str()).is_some()
     }
 
-    /// Returns whether every response was acknowledged.
+    /// Returns whether every response that was sent has its acknowledgement.
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {
         let mut type_streams = self.type_streams.iter();
@@ -373,11 +374,15 @@ impl Session {
         !self.node.as_ref().is_some_and(is_grpc) && !self.config.named_only.contains(url)
     }
 
+    /// Returns the state of a type; `None` if the client has not subscribed to
+    /// it.
     fn type_stream(&self, url: &str) -> Option<&TypeStream> {
         let mut type_streams = self.type_streams.iter();
         type_streams.find(|type_stream| type_stream.type_url.as_str() == url)
     }
 
+    /// Returns the state of a type, to be changed; `None` if the client has not
+    /// subscribed to it.
     fn type_stream_mut(&mut self, url: &str) -> Option<&mut TypeStream> {
         let mut type_streams = self.type_streams.iter_mut();
         type_streams.find(|type_stream| type_stream.type_url.as_str() == url)

@@ -76,8 +76,8 @@ enum Stage {
 }
 
 impl UnfinishedRequest {
-    /// Returns a delta request of which nothing is read yet. `initial` counts
-    /// in the first request of a type only.
+    /// Makes a delta request of which nothing is read yet. `initial` counts in
+    /// the first request of a type only.
     pub(super) fn from_delta(
         url: TypeUrl,
         first: bool,
@@ -89,8 +89,8 @@ impl UnfinishedRequest {
         Self::new(url, first, now, list, RequestContext::default())
     }
 
-    /// Returns a SotW request of which nothing is read yet. `version` is the
-    /// one that the first request of a type names.
+    /// Makes a SotW request of which nothing is read yet. `version` is the one
+    /// that the first request of a type names.
     pub(super) fn from_sotw(
         url: TypeUrl,
         first: bool,
@@ -106,7 +106,7 @@ impl UnfinishedRequest {
         Self::new(url, first, now, list, context)
     }
 
-    /// Returns a request that is read from its first stage.
+    /// Makes a request that is read from its first stage.
     fn new(
         url: TypeUrl,
         first: bool,
@@ -134,7 +134,7 @@ impl UnfinishedRequest {
     }
 
     /// Drops at most `limit` of the names, since the stream has ended. Returns
-    /// whether none is left.
+    /// whether none is left; then the request can be dropped as a whole.
     pub(super) fn drop_slice(&mut self, limit: usize) -> bool {
         let (names, unsubscribe) = match &mut self.list {
             NameList::Delta(list) => (&mut list.subscribe, Some(&mut list.unsubscribe)),
@@ -178,15 +178,16 @@ impl Session {
         }
     }
 
-    /// Reads the first slice of a request.
+    /// Reads the first slice of a request, and keeps the rest for polls. The
+    /// caller has read the request before it to its end.
     pub(super) fn begin_request(&mut self, db: &mut Database, mut request: UnfinishedRequest) {
         if self.read_slice(db, &mut request) {
             self.unfinished = Some(Box::new(request));
         }
     }
 
-    /// Reads another slice of an unfinished request. Returns whether the
-    /// request has more.
+    /// Reads another slice of the unfinished request. Returns whether it has
+    /// more; `false` if there is none.
     pub(super) fn continue_request(&mut self, db: &mut Database) -> bool {
         let Some(mut request) = self.unfinished.take() else {
             return false;
@@ -216,7 +217,7 @@ impl Session {
 
     /// Reads a part of a request, which may visit `budget` names, and subtracts
     /// the visited ones. Moves to the next stage when the present one is
-    /// complete.
+    /// complete; with the last one the request's effects on other types apply.
     fn read_part(
         &mut self,
         db: &mut Database,
@@ -331,7 +332,8 @@ impl UnfinishedRequest {
     }
 }
 
-/// Scans names of a list. Returns whether the list is scanned to its end.
+/// Scans names of a list, many more than other stages read in a slice. Returns
+/// whether the list is scanned to its end; if not, the budget is used up.
 fn scan_names(request: &mut UnfinishedRequest, budget: &mut usize) -> bool {
     let is_done = match &request.list {
         NameList::Delta(list) => request.scan.scan_delta(list, SCANNED_AT_ONCE),

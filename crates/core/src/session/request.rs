@@ -160,8 +160,7 @@ impl Session {
         }
     }
 
-    /// Returns the index of a type stream, and whether this request opened it.
-    /// Returns
+    /// Returns the index of a type stream, and whether this request opened it;
     /// `None` if the type is refused.
     fn find_or_open_type(&mut self, db: &mut Database, url: &TypeUrl) -> Option<(usize, bool)> {
         let mut type_streams = self.type_streams.iter();

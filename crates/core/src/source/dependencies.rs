@@ -110,7 +110,8 @@ impl TypeStream {
         }
     }
 
-    /// Returns the number of resources in the views of all cursors.
+    /// Returns the number of resources in the views of all cursors; one that
+    /// several list counts for each.
     pub(crate) fn listed_count(&self, db: &Database) -> usize {
         let cursors = self.client_cache.cursors().iter();
         cursors.map(|cursor| db.listed_len(cursor.id)).sum()
@@ -224,8 +225,9 @@ impl TypeStream {
         sent_resources.into_values().collect()
     }
 
-    /// Whole sets only: resources that every set lists again, because the
-    /// client may have replaced them by something that it NACKed.
+    /// Returns the resources that every whole set lists again, because the
+    /// client may have replaced them by something that it NACKed; none for
+    /// types without whole sets.
     pub(crate) fn relisted_after_nack(&self) -> impl Iterator<Item = &Arc<Resource>> {
         let is_uncertain = |record: &&CachedResource| {
             matches!(

@@ -73,8 +73,10 @@ pub(super) enum Deferral {
 
 impl TypeStream {
     /// Evaluates a name for a push; `expects_nack` is whether the NACK of that
-    /// push is expected. Nothing is sent while the database does not know
-    /// whether the name exists, or one of its resources waits for a dependency.
+    /// push is expected. The evaluation is empty while the database does not
+    /// know whether the name exists, and while one of its resources waits for a
+    /// dependency. Records nothing as sent; NACKs of resources that have
+    /// changed since are forgotten.
     pub(super) fn evaluate(
         &mut self,
         db: &mut Database,
@@ -93,29 +95,16 @@ impl TypeStream {
 
         let desired_resources = desired_by(&subscriptions);
         self.note_withheld(name, &desired_resources);
-        let nothing_nacked = self.quarantine.is_empty() && self.suspects.is_empty();
-        let all_desired = match nothing_nacked {
-            true => Vec::new(),
-            false => [self.own_resources(db, name), desired_resources.clone()].concat(),
-        };
-        self.forget_nacks(name, &all_desired);
+        self.forget_outdated_nacks(db, name, &desired_resources);
 
         let mut evaluation = Evaluation::default();
         let mut undeliverable = Vec::new();
         for resource in &desired_resources {
-            let resolving_subscriptions = subscriptions
+            let resolving = subscriptions
                 .iter()
                 .filter(|subscription| resolves_to(subscription, resource));
-            let resolving_subscriptions: Vec<&MatchingSubscription> =
-                resolving_subscriptions.collect();
-            if self.evaluate_resource(
-                db,
-                context,
-                name,
-                resource,
-                &resolving_subscriptions,
-                &mut evaluation,
-            ) {
+            let resolving: Vec<&MatchingSubscription> = resolving.collect();
+            if self.evaluate_resource(db, context, name, resource, &resolving, &mut evaluation) {
                 undeliverable.push(Arc::clone(resource));
             }
         }
@@ -142,6 +131,18 @@ impl TypeStream {
         self.evaluate_absence(db, context, name, &subscriptions, &mut evaluation);
         self.separate_unreadable(expects_nack, &mut evaluation);
         evaluation
+    }
+
+    /// Forgets the NACKs of a name (S83), but for those of resources that would
+    /// be sent again as they were NACKed: `desired` ones, and in whole sets the
+    /// client's own.
+    fn forget_outdated_nacks(&mut self, db: &mut Database, name: &Name, desired: &[Arc<Resource>]) {
+        if self.quarantine.is_empty() && self.suspects.is_empty() {
+            return self.forget_nacks(name, &[]);
+        }
+        let mut sent_resources = self.own_resources(db, name);
+        sent_resources.extend_from_slice(desired);
+        self.forget_nacks(name, &sent_resources);
     }
 
     /// Evaluates a name of which the database does not know whether it exists:
@@ -221,10 +222,7 @@ impl TypeStream {
             return false;
         }
 
-        let first_deadline = context.now + context.dependency_timeout;
-        let deadline = self.addition_deadlines.get(name);
-        let is_overdue = *deadline.unwrap_or(&first_deadline) <= context.now;
-        if !is_overdue && context.order.must_defer_addition(db, &self.kind, resource) {
+        if self.addition_waits(db, context, name, resource) {
             evaluation.deferral = Deferral::Addition;
             return false;
         }
@@ -235,6 +233,22 @@ impl TypeStream {
             .updates
             .push(Update::upsert(resource, requested_name));
         false
+    }
+
+    /// Returns whether the addition of a resource of this name waits for a
+    /// dependency: as the order of types says, for one timeout from the first
+    /// time that it was deferred (S73).
+    fn addition_waits(
+        &self,
+        db: &mut Database,
+        context: &PushContext<'_>,
+        name: &Name,
+        resource: &Resource,
+    ) -> bool {
+        let first_deadline = context.now + context.dependency_timeout;
+        let deadline = self.addition_deadlines.get(name);
+        let is_overdue = *deadline.unwrap_or(&first_deadline) <= context.now;
+        !is_overdue && context.order.must_defer_addition(db, &self.kind, resource)
     }
 
     /// Returns whether a subscription has to be answered with a resource even
@@ -340,9 +354,9 @@ impl TypeStream {
         pending.map_or(subscription.acked_answer, |answer| answer.kind)
     }
 
-    /// Answers with the error of a resource that is not available, for a client
-    /// that reads errors, unless the client was sent that error before (S61).
-    /// Returns whether there is an error.
+    /// Adds the errors of resources that are not available, for a client that
+    /// reads errors, unless the client was sent the same error before (S61).
+    /// Returns whether there is an error, whether it is sent now or was before.
     pub(super) fn evaluate_errors(
         &self,
         name: &Name,
@@ -375,10 +389,9 @@ impl TypeStream {
         has_error
     }
 
-    /// Separates answers that the client must NACK from everything else. If a
-    /// NACK is expected the evaluation keeps the former, else the latter. A
-    /// part that is left out is marked in the evaluation, for a separate
-    /// response.
+    /// Leaves in an evaluation either the answers that the client must NACK, if
+    /// the NACK of the push is expected, or everything else. If something is
+    /// left out, the evaluation says that it needs a separate response.
     fn separate_unreadable(&self, expects_nack: bool, evaluation: &mut Evaluation) {
         let unreadable = self.absence_as_error(false).is_none()
             && self.negative_form(false) == NegativeForm::Unreadable;
@@ -406,8 +419,8 @@ impl TypeStream {
     }
 }
 
-/// Returns the answer that a name does not exist. It is implicit if something
-/// else in the response says so.
+/// Makes the answer that a name does not exist. It is implicit, and not
+/// written, if something else in the response says so.
 pub(super) fn absent_answer(
     subscription: SubscriptionKey,
     name: &Name,
@@ -423,7 +436,8 @@ pub(super) fn absent_answer(
     }
 }
 
-/// Returns the desired resources, each variant once.
+/// Returns the resources that these subscriptions resolve to, each variant
+/// once.
 fn desired_by(matching: &[MatchingSubscription]) -> Vec<Arc<Resource>> {
     let mut desired_resources: Vec<Arc<Resource>> = Vec::new();
     for resource in matching
@@ -457,8 +471,8 @@ fn add_all_variants(
 }
 
 /// Returns whether the client surely holds this version of the variant, and no
-/// other. Aliases of a virtual host do not count: each host that resolves to it
-/// adds one.
+/// other. Of an `on_demand` type the aliases are not compared: each host that
+/// resolves to a virtual host adds one.
 fn is_held_exactly(
     on_demand: bool,
     held_resources: &[CachedResource],

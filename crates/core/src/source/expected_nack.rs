@@ -16,8 +16,8 @@ use crate::message::ErrorDetail;
 use crate::resource::Nonce;
 
 impl TypeStream {
-    /// Returns the form of a negative answer for this client; `is_held` is
-    /// whether the client may hold a resource of the name.
+    /// Returns the form of a negative answer for this client and type;
+    /// `is_held` is whether the client may hold a resource of the name.
     pub(super) fn negative_form(&self, is_held: bool) -> NegativeForm {
         negative::negative_form(&self.kind, self.dialect, self.mode, is_held)
     }

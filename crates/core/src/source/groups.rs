@@ -72,8 +72,8 @@ impl TypeStream {
         updates
     }
 
-    /// Defers names whose updates were taken out of a push; they are resent
-    /// later.
+    /// Defers names whose updates and answers were taken out of a push, and
+    /// marks them for resending: they are sent in full later.
     fn defer_names(&mut self, db: &Database, requested_names: Vec<Name>) {
         for requested_name in requested_names {
             self.resend_subscriptions(db, &requested_name);

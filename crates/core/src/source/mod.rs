@@ -257,8 +257,9 @@ impl TypeStream {
     }
 
     /// Ends at most `names` subscriptions in the database, so that other
-    /// streams do not wait long (S85). Returns false while some are left. The
-    /// cursors and the subscriber end with the last subscription.
+    /// streams do not wait long (S85). Returns whether none is left; the
+    /// cursors and the subscriber have ended then, too. The caller goes on
+    /// until then, and uses the type stream for nothing else.
     pub(crate) fn close(&mut self, db: &mut Database, names: usize) -> bool {
         for key in self.subscriptions.drain_some(names) {
             db.unsubscribe(self.subscriber, key.entry, key.params);
@@ -276,8 +277,8 @@ impl TypeStream {
         true
     }
 
-    /// Cancels the response that is owed to a client without subscriptions
-    /// (S10).
+    /// Cancels the response that is owed to a client that has no subscription
+    /// left (S10). Does nothing while it has one.
     pub(crate) fn cancel_owed_response(&mut self) {
         self.owes_response &= self.wildcard.is_on() || self.subscription_count() > 0;
     }
@@ -377,10 +378,11 @@ impl TypeStream {
     }
 
     /// Returns whether nothing can be sent of a host for now, since its route
-    /// configuration has no VHDS (S76). An Envoy that waits for the host is
-    /// answered when the route configuration uses VHDS again: until then Envoy
-    /// would store a version without a virtual host, and name that version when
-    /// it reconnects. Other clients are answered when they subscribe.
+    /// configuration has no VHDS (S76). False of anything but hosts. An Envoy
+    /// that waits for the host is answered when the route configuration uses
+    /// VHDS again: until then Envoy would store a version without a virtual
+    /// host, and name that version when it reconnects. Other clients are
+    /// answered when they subscribe.
     fn is_host_paused(&self, db: &mut Database, name: &Name) -> bool {
         if !self.kind.on_demand || !self.routes_without_vhds.contains_host(name) {
             return false;
@@ -398,7 +400,8 @@ impl TypeStream {
         !self.subscriptions_of(db, name).iter().any(awaits_answer)
     }
 
-    /// Marks deferred names dirty, after something has happened on the stream.
+    /// Marks all deferred names dirty, after something has happened on the
+    /// stream: they are evaluated again with the next push.
     pub(crate) fn mark_deferred_dirty(&mut self) {
         match self.dirty.is_empty() {
             true => std::mem::swap(&mut self.dirty, &mut self.deferred),
@@ -460,7 +463,8 @@ impl TypeStream {
         self.forget_error();
     }
 
-    /// Forgets the last error, once nothing is NACKed any more (S83).
+    /// Forgets the last error of the client if nothing is NACKed any more
+    /// (S83).
     pub(crate) fn forget_error(&mut self) {
         if self.quarantine.is_empty() && self.suspects.is_empty() {
             self.last_error = None;

@@ -32,8 +32,8 @@ pub(super) const MAX_NACKED_VERSIONS: usize = 4;
 impl TypeStream {
     /// Handles a NACK: its resources become suspects, to be sent again in
     /// trials, and responses before it count as ACKed. Returns the resources
-    /// that were NACKed alone, and went into quarantine. The NACK of an unknown
-    /// response is ignored.
+    /// that were NACKed alone, and went into quarantine. The NACK of a response
+    /// that is not pending is ignored.
     pub(crate) fn handle_nack(
         &mut self,
         db: &mut Database,
@@ -202,8 +202,8 @@ impl TypeStream {
     }
 
     /// Records that the client may have taken a NACKed resource (S17). A
-    /// resource that the client resumed with, and was sent for that reason, is
-    /// recorded only if it is `blamed`.
+    /// resource that it resumed with in the same version, and was sent for that
+    /// reason, stays recorded as resumed unless it is `blamed`.
     fn record_maybe_taken(&mut self, db: &mut Database, resource: &Arc<Resource>, blamed: bool) {
         let is_resumed = |record: &CachedResource| {
             record.certainty == Certainty::Resumed
@@ -272,10 +272,11 @@ impl TypeStream {
         }
     }
 
-    /// Handles the NACK of a response with a resource that the client must
-    /// reject (S35, S82). The NACK says nothing of the other resources: they
-    /// count as accepted, but stay unverified, and are suspects of the next
-    /// NACK, unless the client had them before.
+    /// Makes the resources of a response unverified whose NACK is expected,
+    /// because it has one that the client must reject (S35, S82). The NACK says
+    /// nothing of the other resources: they count as accepted, and are suspects
+    /// of the next NACK, unless the client had them before. The caller handles
+    /// the NACK as an ACK after that.
     pub(crate) fn handle_expected_nack(&mut self, db: &mut Database, nonce: &Nonce) {
         let pending_acks = self.client_cache.pending_acks();
         // A nonce that is not pending is of a response that was judged before.
@@ -342,7 +343,7 @@ impl TypeStream {
         self.suspected_once.contains(&sent)
     }
 
-    /// Takes an unverified resource that becomes a suspect out of the client
+    /// Takes an unverified resource, which becomes a suspect, out of the client
     /// cache. The resource that the client had before is recorded again if the
     /// client is still subscribed to it, since the client may have kept it.
     fn suspect_unverified(&mut self, db: &mut Database, variant: Variant, unverified: Unverified) {
@@ -359,8 +360,9 @@ impl TypeStream {
             .insert((variant, resource.version.clone()));
     }
 
-    /// Ends the doubts about unverified resources when a response that expects
-    /// no NACK is ACKed.
+    /// Ends the doubts about all unverified resources if the ACKed response
+    /// expects no NACK: then the client takes what it is sent. Does nothing for
+    /// another response.
     pub(super) fn clear_unverified(&mut self, pending_ack: &PendingAck) {
         if !pending_ack.expects_nack {
             self.unverified.clear();

@@ -46,13 +46,13 @@ pub(crate) fn negative_form(
     }
 }
 
-/// Returns a resource with its name in field 1 and no other field: an empty
+/// Makes a resource with its name in field 1 and no other field: an empty
 /// assignment or route configuration.
 pub(crate) fn empty_body(name: &Name) -> Arc<Resource> {
     Arc::new(Resource::new(name.clone(), name_only(name).freeze()))
 }
 
-/// Returns a resource that cannot be decoded, because an invalid field follows
+/// Makes a resource that cannot be decoded, because an invalid field follows
 /// its name. An empty body would not do: an Envoy that requested a validation
 /// context would trust everyone by an empty secret.
 pub(crate) fn unreadable(name: &Name) -> Arc<Resource> {
@@ -61,16 +61,17 @@ pub(crate) fn unreadable(name: &Name) -> Arc<Resource> {
     Arc::new(Resource::new(name.clone(), body.freeze()))
 }
 
-/// Returns a cluster that Envoy refuses to create, so that it keeps its own:
-/// the cluster is of type EDS and has no source of endpoints (S82). A cluster
-/// with nothing but a name would replace Envoy's.
+/// Makes a cluster that Envoy refuses to create, so that it keeps its own: the
+/// cluster is of type EDS and has no source of endpoints (S82). A cluster with
+/// nothing but a name would replace Envoy's.
 pub(crate) fn invalid_cluster(name: &Name) -> Arc<Resource> {
     let mut body = name_only(name);
     body.put_slice(&[0x10, 0x03]);
     Arc::new(Resource::new(name.clone(), body.freeze()))
 }
 
-/// Returns a message with a name in field 1.
+/// Encodes a message with a name in field 1, to which the caller may append
+/// fields.
 fn name_only(name: &Name) -> BytesMut {
     let text = name.as_str().as_bytes();
     let mut body = BytesMut::with_capacity(text.len() + 7);
@@ -80,8 +81,8 @@ fn name_only(name: &Name) -> BytesMut {
     body
 }
 
-/// Returns a resource without a body that has the requested name as an alias,
-/// and as its own name, too, unless that is taken.
+/// Makes a resource without a body that has the requested name as an alias, and
+/// as its own name, too, unless that is taken.
 ///
 /// Its version has a number that the client was not sent before. Envoy takes a
 /// resource without a body at a version that it knows for a heartbeat, and a

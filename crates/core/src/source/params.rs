@@ -59,7 +59,8 @@ impl TypeStream {
         self.scope_params.unwrap_or(stream)
     }
 
-    /// Returns whether [`Self::apply_params`] would change something.
+    /// Returns whether [`Self::apply_params`] would change something now: the
+    /// parameters differ and no ACK is pending, or a change is under way.
     pub(crate) fn may_change_params(&self, params: ParamsId) -> bool {
         let differ = self.params != params && self.client_cache.pending_acks().is_empty();
         differ || self.is_changing_params()

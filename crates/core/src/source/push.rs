@@ -63,7 +63,8 @@ pub(crate) struct Timeouts {
 }
 
 impl Push {
-    /// Returns whether the push has nothing that has to be written.
+    /// Returns whether the push has nothing that has to be written. It may
+    /// still have advances without items, which move cursors.
     pub(crate) fn is_empty(&self) -> bool {
         self.has_only_advances() && self.advances.iter().all(Advance::is_empty)
     }
@@ -110,7 +111,8 @@ struct Room<'b> {
 }
 
 impl<'b> Room<'b> {
-    /// Returns the room of a response of which nothing is used yet.
+    /// Makes the room of a response of which nothing is used yet; `budget` is
+    /// its size in bytes, and what is left of it.
     fn new(budget: &'b mut usize) -> Self {
         let removal_budget = *budget / 2;
         Self {
@@ -119,9 +121,10 @@ impl<'b> Room<'b> {
         }
     }
 
-    /// Reserves the bytes of an evaluation. Returns whether it fits; after one
-    /// that does not fit, no other one of its kind does. The `first` evaluation
-    /// of a push may be larger than the response.
+    /// Reserves the bytes of an evaluation. Returns whether it fits; nothing is
+    /// reserved otherwise, and no later evaluation of its kind, removals or
+    /// others, fits. The `first` evaluation of a push fits whatever its size
+    /// is.
     fn reserve(&mut self, evaluation: &Evaluation, first: bool) -> bool {
         let size = estimated_size(evaluation);
         let left = match evaluation.only_removes() {
@@ -408,8 +411,8 @@ impl TypeStream {
         self.dirty.extend(changed_exceptions);
     }
 
-    /// Returns whether a response may be sent: one at a time (S6, S77), unless
-    /// the ACK of the last one is overdue.
+    /// Returns whether a response may be sent now: one at a time (S6, S77),
+    /// unless the ACK of the last one is overdue.
     pub(crate) fn may_send(&self, now: Moment, ack_timeout: Duration) -> bool {
         let last = self.client_cache.pending_acks().back();
         last.is_none_or(|last| last.sent_at + ack_timeout <= now)
@@ -444,8 +447,8 @@ impl TypeStream {
         deferred_names.filter(|name| self.addition_deadlines.contains_key(*name))
     }
 
-    /// Records a response that is sent. The next negative answers have another
-    /// version.
+    /// Records a response that is sent: its ACK is pending, and the next
+    /// negative answers have another version.
     pub(crate) fn record_sent(&mut self, db: &mut Database, pending_ack: PendingAck) {
         self.last_nonce = Some(pending_ack.nonce.clone());
         self.negative_counter = self.negative_counter.wrapping_add(1);

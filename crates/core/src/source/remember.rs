@@ -1,5 +1,6 @@
 //! Remembers the whole set of a client that disconnects, by version, for when
-//! it resumes (S82).
+//! it resumes (S82): then `resume` asks for it. The table of these sets is
+//! `database::client_sets`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,9 +70,9 @@ impl TypeStream {
             .collect()
     }
 
-    /// Returns the client's set and quarantine once it has ACKed the first
-    /// `pending_acks` of the pending responses. Resources of unknown body are
-    /// left out.
+    /// Returns what the client will hold once it has ACKed the first
+    /// `pending_acks` of the pending responses, and its quarantine now.
+    /// Resources of unknown body are left out.
     fn client_set(&self, db: &mut Database, pending_acks: usize) -> ClientSet {
         let acked_responses = || self.client_cache.pending_acks().iter().take(pending_acks);
         let members = |db: &mut Database, cursor: &Cursor| {

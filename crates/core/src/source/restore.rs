@@ -1,5 +1,6 @@
-//! Restores a resource that the client accepted before, where the desired one
-//! is in quarantine or its removal has to wait (S12, S23).
+//! Restores a resource that the client accepted before on the same stream,
+//! where the desired one is in quarantine or its removal has to wait (S12,
+//! S23). A client that reconnects is the concern of `resume`.
 
 use std::sync::Arc;
 
@@ -60,22 +61,15 @@ impl TypeStream {
                         let answer = absent_answer(key, name, has_others);
                         evaluation.answers.push(answer);
                     }
-                    // Another subscription may have taken it.
-                    None if resolving
-                        .iter()
-                        .any(|subscription| subscription.named.is_some()) => {}
-                    None => {
-                        let removal = Update::remove(variant_of(resource), None);
-                        evaluation.updates.push(removal);
-                    }
+                    None => remove_of_cursor(resource, resolving, evaluation),
                 }
             }
         }
     }
 
-    /// Resources that the client may use instead of one in quarantine: those of
-    /// its name, of the requested name, and of the names that the subscriptions
-    /// resolved to before.
+    /// Returns the resources that the client may use instead of one in
+    /// quarantine: those of its name, of the requested name, and of the names
+    /// that the subscriptions resolved to before.
     fn held_instead(
         &self,
         db: &mut Database,
@@ -194,19 +188,13 @@ impl TypeStream {
             let matches = |resource: &Resource| resource_matches(db, *params, resource);
             let loses_variant = !matches(accepted_resource)
                 && removed_resources.iter().any(|resource| matches(resource));
-            if !loses_variant {
-                continue;
-            }
-            let mut restorable = held_resources
-                .iter()
-                .filter(|record| self.is_restorable(record));
+            let previous = self
+                .find_previous(&accepted_resource.name, held_resources, matches)
+                .filter(|_| loses_variant);
             // Each call adds an update, so this ends.
-            let previous = restorable
-                .find(|record| {
-                    record.resource.name == accepted_resource.name && matches(&record.resource)
-                })
-                .filter(|record| !evaluation.updates_variant(&variant_of(&record.resource)));
-            if let Some(previous) = previous {
+            if let Some(previous) = previous
+                && !evaluation.updates_variant(&variant_of(&previous.resource))
+            {
                 self.restore_accepted(
                     db,
                     name,
@@ -219,8 +207,21 @@ impl TypeStream {
         }
     }
 
-    /// Variants of the name of an accepted resource that the client may have
-    /// taken from a NACKed response and must not keep. A client with several
+    /// Returns the first resource of a name that the client accepted, that may
+    /// be sent again, and that `matches`.
+    fn find_previous<'h>(
+        &self,
+        name: &Name,
+        held_resources: &'h [CachedResource],
+        matches: impl Fn(&Resource) -> bool,
+    ) -> Option<&'h CachedResource> {
+        held_resources.iter().find(|record| {
+            record.resource.name == *name && matches(&record.resource) && self.is_restorable(record)
+        })
+    }
+
+    /// Returns the variants of the name of an accepted resource that the client
+    /// may have taken from a NACKed response and must not keep. A client with several
     /// subscriptions of the name matches variants by itself, so only a variant
     /// that would be a second one for some subscription is removed. A client
     /// with one subscription may not match, and uses whatever it has, so all
@@ -296,6 +297,20 @@ impl TypeStream {
                 evaluation,
             );
         }
+    }
+}
+
+/// Removes an undeliverable resource from a cursor that lists it, unless a
+/// subscription by name resolves to it: that one may have taken it.
+fn remove_of_cursor(
+    resource: &Resource,
+    resolving: &[&MatchingSubscription],
+    evaluation: &mut Evaluation,
+) {
+    let is_named = |subscription: &&MatchingSubscription| subscription.named.is_some();
+    if !resolving.iter().any(is_named) {
+        let removal = Update::remove(variant_of(resource), None);
+        evaluation.updates.push(removal);
     }
 }
 

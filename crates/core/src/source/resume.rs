@@ -5,6 +5,10 @@
 //! version of the current one, or of a set that this process sent before and
 //! remembers, or of one that was current in the past and can be worked out.
 //! Otherwise its name is known, if that.
+//!
+//! What a client held when it disconnected is remembered in `remember`; older
+//! sets are found by `past_set`. To go back to an accepted resource on one
+//! stream, after a NACK, is another matter: see `restore`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -80,7 +84,8 @@ impl Resumption {
 
 impl TypeStream {
     /// Begins the resumption of a client whose first request of the type names
-    /// a version, or versions.
+    /// a version, or versions. Called before the names of that request are
+    /// read.
     pub(crate) fn begin_resumption(&mut self, now: Moment) {
         self.resumption = Some(Resumption {
             at: now,
@@ -96,11 +101,12 @@ impl TypeStream {
         });
     }
 
-    /// SotW: records the set that the client holds, as far as the version in
-    /// its first request tells: the current set, a remembered one, or else
-    /// resources of unknown body. Called when the names of the request have
-    /// been read. Returns the subscriptions of which the client may hold
-    /// anything, for [`Self::record_unknown`].
+    /// Records the set that a SotW client holds, as far as the version in its
+    /// first request tells: the current set, a remembered or rebuilt one, or
+    /// else resources of unknown body. Called when the names of the request
+    /// have been read. Returns the subscriptions of which the client may hold
+    /// anything, for [`Self::record_unknown`]. A client with more names than
+    /// [`MOST_IN_SET`] is served as if it were new.
     pub(super) fn resume_set(
         &mut self,
         db: &mut Database,
@@ -184,8 +190,9 @@ impl TypeStream {
         }
     }
 
-    /// Compares the set that a client named again, if views have changed since
-    /// the last comparison and the first set was not sent yet.
+    /// Compares the set that a client named with the contents once more, if
+    /// views have changed since the last comparison and the first set was not
+    /// sent yet. Does nothing otherwise.
     pub(super) fn compare_set_again(&mut self, db: &mut Database) {
         let heads = self.client_cache.heads_sum(db);
         let resumption = self
@@ -202,8 +209,9 @@ impl TypeStream {
         }
     }
 
-    /// Records all of the set that the client named, since it NACKed the first
-    /// set.
+    /// Records all of the set that the client named, since it NACKed a set that
+    /// was sent on this stream: it still has what it had. Does nothing after
+    /// the first NACK or ACK.
     pub(super) fn fall_back_to_named_set(&mut self, db: &mut Database) {
         let Some(resumption) = &mut self.resumption else {
             return;
@@ -306,12 +314,10 @@ impl TypeStream {
             self.acked_version = Some(version.clone());
             let set = db.recall_set(self.type_id, version);
             match &mut self.resumption {
-                Some(known_state) if self.type_url.as_str() == kind::CDS => {
-                    known_state.unknown_set = false;
-                    known_state.unacked =
-                        Some(set.map_or_else(BTreeMap::new, |subscription| {
-                            subscription.unacked.clone()
-                        }));
+                Some(resumption) if self.type_url.as_str() == kind::CDS => {
+                    resumption.unknown_set = false;
+                    resumption.unacked =
+                        Some(set.map_or_else(BTreeMap::new, |set| set.unacked.clone()));
                 }
                 resumption => *resumption = None,
             }

@@ -36,14 +36,17 @@ impl SortedNames {
         self.present.is_empty() && self.absent.is_empty()
     }
 
+    /// Returns the number of names that wait.
     pub(super) fn len(&self) -> usize {
         self.present.len() + self.absent.len()
     }
 
+    /// Returns whether a name waits.
     pub(super) fn contains(&self, name: &Name) -> bool {
         self.present.contains(name) || self.absent.contains(name)
     }
 
+    /// Drops a name.
     pub(super) fn remove(&mut self, name: &Name) {
         self.present.remove(name);
         self.absent.remove(name);
@@ -52,8 +55,8 @@ impl SortedNames {
 
 impl TypeStream {
     /// Sorts one slice of the dirty names, if there are more than one slice of
-    /// them. Returns whether names are left to sort, before which nothing can
-    /// be sent.
+    /// them. Returns whether names are left to sort: nothing can be sent before
+    /// the next call. Does nothing for types without whole sets.
     pub(crate) fn sort_slice(&mut self, db: &mut Database, context: &PushContext<'_>) -> bool {
         if !self.sends_whole_sets() {
             return false;
@@ -72,7 +75,7 @@ impl TypeStream {
     }
 
     /// Marks sorted names dirty again: all that are present, and one slice of
-    /// the absent ones.
+    /// the absent ones, as many as one push answers.
     fn return_sorted(&mut self) {
         if self.sorted.is_empty() {
             return;

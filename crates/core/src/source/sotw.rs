@@ -61,14 +61,7 @@ impl TypeStream {
     ) -> Option<SotwResponse> {
         let is_set_due = self.kind.whole_set && (self.owes_response || !push.is_empty());
         if let Some(cursor) = self.shared_set_cursor(push).filter(|_| is_set_due) {
-            return Some(SotwResponse {
-                type_url: self.type_url.clone(),
-                version: Version::of_hash(db.fingerprint_sum(cursor)),
-                nonce,
-                resources: ResourceList::Shared(db.shared_list(cursor, wrap)),
-                errors: Vec::new(),
-                removed: self.left_out(push),
-            });
+            return Some(self.write_shared_set(db, cursor, push, nonce, wrap));
         }
 
         let resource_set = match self.kind.whole_set {
@@ -96,6 +89,26 @@ impl TypeStream {
             errors,
             removed: self.left_out(push),
         })
+    }
+
+    /// Writes the whole set that a cursor lists: it is listed and encoded once
+    /// for all clients at the head of the view.
+    fn write_shared_set(
+        &self,
+        db: &mut Database,
+        cursor: CursorId,
+        push: &Push,
+        nonce: Nonce,
+        wrap: bool,
+    ) -> SotwResponse {
+        SotwResponse {
+            type_url: self.type_url.clone(),
+            version: Version::of_hash(db.fingerprint_sum(cursor)),
+            nonce,
+            resources: ResourceList::Shared(db.shared_list(cursor, wrap)),
+            errors: Vec::new(),
+            removed: self.left_out(push),
+        }
     }
 
     /// Returns the names that a whole set does not list any more, up to a

@@ -162,8 +162,9 @@ impl TypeStream {
         }
     }
 
-    /// Adds to the number of resources that a client resumed with, without
-    /// negative answers. Has no effect for a client that did not resume.
+    /// Adds these versions, which a client names in its first request, to the
+    /// number of resources that it resumed with; negative answers do not count.
+    /// Has no effect for a client that did not resume.
     pub(crate) fn count_resumed(&mut self, versions: &[(Name, Version)]) {
         let is_negative = |(name, version): &&(Name, Version)| self.is_negative_for(name, version);
         let negative_count = match self.may_hold_negatives() {
@@ -175,9 +176,10 @@ impl TypeStream {
         }
     }
 
-    /// Unsubscribes from a name. A name without such a subscription is ignored
-    /// (S32), and a subscription that a locator made as well stays (TP2).
-    /// Returns the resources that the client held only by that name.
+    /// Unsubscribes from a name with these parameters. A name without such a
+    /// subscription is ignored (S32), and a subscription that a locator made as
+    /// well stays (TP2). Returns the resources that the client held only by
+    /// that name, and whose references it may go on using (S81).
     pub(crate) fn unsubscribe(
         &mut self,
         db: &mut Database,
@@ -350,8 +352,9 @@ impl TypeStream {
         }
     }
 
-    /// Resends a name that the client is subscribed to with the plain
-    /// parameters, even if nothing changed (S53). Has no effect on other names.
+    /// Marks a name for resending, even if nothing changed, if the client is
+    /// subscribed to it with the plain parameters (S53). Has no effect on other
+    /// names.
     pub(crate) fn resend_plain(&mut self, db: &Database, name: &Name) {
         let Some(entry) = db.find(self.type_id, name) else {
             return;
@@ -366,8 +369,9 @@ impl TypeStream {
         }
     }
 
-    /// Resends all hosts of a route configuration that the client is subscribed
-    /// to, because it may have lost them (S76).
+    /// Marks all hosts of a route configuration that the client is subscribed
+    /// to for resending, because it may have lost them (S76). Visits all
+    /// subscriptions.
     pub(crate) fn resend_hosts(&mut self, db: &Database, route: &Name) {
         let prefix = format!("{route}/");
         let keys: Vec<SubscriptionKey> = self.subscriptions.keys().collect();

@@ -30,7 +30,8 @@ pub(crate) enum AnswerKind {
     Unanswered,
     /// The name does not exist.
     Absent,
-    /// A resource with another name than the requested one.
+    /// A resource, of the requested name or of another one
+    /// ([`Subscriptions::resolved_name`]).
     Resource,
     /// An error, which is in [`Subscriptions::error`] (S61).
     Error,
@@ -80,7 +81,7 @@ pub(crate) struct Subscriptions {
 }
 
 impl Subscriptions {
-    /// Returns an empty set of subscriptions whose plain names have these
+    /// Makes an empty set of subscriptions whose plain names have these
     /// parameters.
     pub(crate) fn new(plain_params: ParamsId) -> Self {
         Self {
@@ -158,8 +159,8 @@ impl Subscriptions {
         }
     }
 
-    /// Indexes a subscription with other parameters than the plain ones by its
-    /// name.
+    /// Adds a subscription with other parameters than the plain ones to the
+    /// index by which [`Self::of_entry`] finds it.
     pub(crate) fn index_located(&mut self, key: SubscriptionKey) {
         let params_list = self.locator_params.entry(key.entry).or_default();
         if !params_list.contains(&key.params) {
@@ -196,7 +197,7 @@ impl Subscriptions {
         Some((subscription, unresolved_name))
     }
 
-    /// Returns the subscriptions of one name, with any parameters.
+    /// Returns the subscriptions of one name, one for each set of parameters.
     pub(crate) fn of_entry(
         &self,
         entry: EntryId,
@@ -272,6 +273,8 @@ impl Subscriptions {
         entries.map(|(key, _)| *key).collect()
     }
 
+    /// Returns the error that was the last answer to a subscription, if it was
+    /// one (S61).
     pub(crate) fn error(&self, key: SubscriptionKey) -> Option<&Arc<ResourceError>> {
         self.errors.get(&key)
     }
@@ -302,6 +305,8 @@ impl Subscriptions {
         }
     }
 
+    /// Returns whether a locator alone makes this subscription, with the plain
+    /// parameters (TP2).
     pub(crate) fn is_located_only(&self, key: SubscriptionKey) -> bool {
         self.located_only.contains(&key)
     }
@@ -338,8 +343,9 @@ impl Subscriptions {
         self.plain_and_located.insert(key);
     }
 
-    /// Removes one of the two origins of a subscription. Returns whether there
-    /// were two, so that the subscription stays.
+    /// Takes away one of the two origins of a subscription that a plain name
+    /// and a locator both make. Returns whether it had both, so that the
+    /// subscription stays; which origin is left is for the caller to mark.
     pub(crate) fn unmark_plain_and_located(&mut self, key: SubscriptionKey) -> bool {
         self.plain_and_located.remove(&key)
     }

@@ -47,7 +47,8 @@ impl TypeStream {
 
     /// Schedules trials of the suspects of a NACK. A suspect that was NACKed
     /// alone goes into quarantine instead, and is returned. There is no trial
-    /// if a suspect is in quarantine already: it is the reason.
+    /// if a suspect is in quarantine already: that one is the reason, and the
+    /// others are sent again as changes.
     pub(super) fn schedule_trials(
         &mut self,
         db: &mut Database,
@@ -91,8 +92,8 @@ impl TypeStream {
     }
 
     /// Clears suspects that the client accepted before in the same version,
-    /// since another suspect must be the reason of the NACK. If there is no
-    /// other, they stay.
+    /// since another one must be the reason of the NACK. If there is no other,
+    /// all stay.
     fn clear_accepted(&mut self, db: &mut Database, suspects: &mut Vec<Update>) {
         let is_new = |update: &Update| {
             let held_resources = self.client_cache.held(db, update.name());
@@ -110,9 +111,9 @@ impl TypeStream {
         }
     }
 
-    /// Resends the suspects if they came together with a resource in
-    /// quarantine, which is the reason of the NACK. Returns whether there is
-    /// such a resource.
+    /// If one of the suspects is in quarantine already, it is the reason of the
+    /// NACK: marks the names of the others dirty, so that they are sent again.
+    /// Returns whether that is so; nothing is marked otherwise.
     fn resend_beside_quarantined(&mut self, suspects: &[Update]) -> bool {
         let is_quarantined = |update: &&Update| {
             let sent = update.resource.as_ref();
@@ -153,9 +154,9 @@ impl TypeStream {
         }
     }
 
-    /// Selects the next trial that still has something to send: suspects that
-    /// have changed are sent as changes. Selects nothing before the pause
-    /// between two trials is over.
+    /// Adds the next trial that still has something to send to a push. Suspects
+    /// that have changed since are sent as changes, not here. Adds nothing
+    /// before the pause between two trials is over.
     pub(super) fn select_trial(
         &mut self,
         db: &mut Database,
@@ -205,8 +206,8 @@ impl TypeStream {
     }
 
     /// Returns the moment until which the next trial waits; `None` if it need
-    /// not wait. A client that NACKs everything gets a bounded share of the
-    /// work (S69).
+    /// not wait, or if there is none. Only a client that NACKs again and again
+    /// has to wait, so that it gets a bounded share of the work (S69).
     pub(super) fn next_trial_at(&self) -> Option<Moment> {
         let is_slow = self.consecutive_nacks > MAX_CONSECUTIVE_NACKS && !self.trials.is_empty();
         is_slow.then(|| self.last_trial_at + TRIAL_PAUSE)

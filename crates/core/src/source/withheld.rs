@@ -27,8 +27,8 @@ struct Names {
 }
 
 impl Withheld {
-    /// Returns a state in which nothing is withheld yet; nothing ever is unless
-    /// `is_on`.
+    /// Makes the state of a stream on which nothing is withheld yet. Unless it
+    /// `is_on`, nothing ever is.
     pub(super) fn new(is_on: bool) -> Self {
         Self(is_on.then(Box::default))
     }
@@ -51,7 +51,8 @@ impl Withheld {
         }
     }
 
-    /// Takes the withheld names and versions that were not reported yet.
+    /// Takes the withheld names and versions that were not reported to the
+    /// owner of the session yet.
     pub(crate) fn take_unreported(&mut self) -> Vec<(Name, Version)> {
         let names = self.0.as_mut();
         names.map_or_else(Vec::new, |names| std::mem::take(&mut names.unreported))
@@ -70,8 +71,8 @@ impl TypeStream {
         self.is_withheld(resource) || self.is_quarantined(resource)
     }
 
-    /// Records which of the desired resources of a name is withheld, each
-    /// version once.
+    /// Records that one of the `desired` resources of a name is withheld, or
+    /// that none is. Each version of a name is reported once.
     pub(super) fn note_withheld(&mut self, name: &Name, desired: &[Arc<Resource>]) {
         let Some(names) = &mut self.withheld.0 else {
             return;

@@ -127,7 +127,7 @@ impl<S, V> Children<S, V> {
 }
 
 impl<S: Ord, V> Children<S, V> {
-    /// Returns a list of parts, which it sorts.
+    /// Makes a list of parts, which it sorts by their keys.
     pub(super) fn new(mut parts: Vec<Arc<Part<S, V>>>) -> Self {
         parts.sort_by(|left, right| left.key.cmp(&right.key));
         let len = parts.len();

@@ -67,8 +67,9 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Records that a root does not show a node any more.
-    pub(super) fn drop_root(&mut self, root: RootId, id: NodeId) {
+    /// Records that a root does not show a node by itself any more. The node is
+    /// dropped if nothing refers to it.
+    pub(super) fn remove_from_root(&mut self, root: RootId, id: NodeId) {
         if let Some(node) = self.nodes.get_mut(&id) {
             node.roots.remove(&root);
         }

@@ -141,6 +141,8 @@ struct Root<S, V> {
 }
 
 impl<S, V> Root<S, V> {
+    /// Returns whether the root shows a node by itself: it is its resource, or
+    /// it subscribes to it.
     fn refers_to(&self, node: NodeId) -> bool {
         self.node == node || self.subscribed.contains_key(&node)
     }
@@ -185,7 +187,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             published: None,
         };
         self.roots.insert(id, root);
-        self.refer(id, node);
+        self.add_to_root(id, node);
         id
     }
 
@@ -197,7 +199,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         };
         self.dirty_roots.remove(&id);
         for node in root.subscribed.into_keys().chain([root.node]) {
-            self.drop_root(id, node);
+            self.remove_from_root(id, node);
         }
     }
 
@@ -210,7 +212,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             return;
         }
         let node = self.node_of(Arc::new(key));
-        self.refer(id, node);
+        self.add_to_root(id, node);
         if let Some(root) = self.roots.get_mut(&id) {
             *root.subscribed.entry(node).or_default() += 1;
         }
@@ -254,13 +256,13 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         warming_nodes.collect()
     }
 
-    /// Returns the number of nodes.
+    /// Returns the number of nodes: the resources that are subscribed to.
     #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Returns whether there are no nodes.
+    /// Returns whether the tree has no nodes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
@@ -271,13 +273,15 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         std::mem::take(&mut self.work)
     }
 
+    /// Returns an id that no node or root has.
     fn take_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
     }
 
-    /// Records that a root shows a node.
-    fn refer(&mut self, root: RootId, node_id: NodeId) {
+    /// Records that a root shows a node by itself, and publishes the root
+    /// again.
+    fn add_to_root(&mut self, root: RootId, node_id: NodeId) {
         if let Some(node) = self.nodes.get_mut(&node_id) {
             node.roots.insert(root);
         }

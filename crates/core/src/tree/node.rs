@@ -56,7 +56,7 @@ pub(super) struct Version<S, V> {
 }
 
 impl<S, V> Node<S, V> {
-    /// Returns a node without versions.
+    /// Makes a node without versions.
     pub(super) fn new(key: Arc<Key<S>>) -> Self {
         Self {
             key,

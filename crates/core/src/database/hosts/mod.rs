@@ -287,6 +287,7 @@ impl HostIndex {
         (self.domains.len(), self.requested.entries().count())
     }
 
+    /// Returns the hash by which a domain of a route configuration is found.
     pub(super) fn hash(&self, route: &str, domain: Domain<'_>) -> u32 {
         self.hasher.hash_one((route, domain)) as u32
     }

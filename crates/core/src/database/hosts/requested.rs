@@ -23,6 +23,7 @@ impl RequestedHosts {
         self.0.remove(&(reversed_key(route, host).into(), entry));
     }
 
+    /// Returns whether no host has a subscriber.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -31,7 +31,7 @@ pub(super) struct DeltaList {
 }
 
 impl DeltaList {
-    /// Returns the lists of a request of which nothing is read yet.
+    /// Makes the lists of a request of which nothing is read yet.
     pub(super) fn new(
         subscribe: Vec<Locator>,
         unsubscribe: Vec<Locator>,
@@ -164,9 +164,9 @@ impl Session {
         list.subscribe.len() == 0 && self.read_base_hosts(db, index, request, budget)
     }
 
-    /// Adds base subscriptions that a request lacks, if a virtual host has the
-    /// host as a domain, and the stream may have more subscriptions. Returns
-    /// whether all are added.
+    /// Adds base subscriptions that a request lacks. One is left out without a
+    /// report if no virtual host has the host as a domain, or the stream may
+    /// have no more subscriptions. Returns whether all are read.
     fn read_base_hosts(
         &mut self,
         db: &mut Database,

@@ -45,7 +45,9 @@ impl ListScan {
         part.len() == unscanned.len()
     }
 
-    /// Scans both lists of a delta request, the subscriptions first.
+    /// Scans both lists of a delta request, the subscriptions first. Returns
+    /// whether both are scanned to their end. `budget` is the number of names,
+    /// fewer if they are long.
     pub(super) fn scan_delta(&mut self, list: &DeltaList, mut budget: usize) -> bool {
         let subscribe = list.subscribe.as_slice();
         if self.next < subscribe.len() && !self.scan(subscribe, budget) {

@@ -69,6 +69,8 @@ impl Advance {
         Some(&changes.items[index].1)
     }
 
+    /// Returns whether the item at an index of the changes is in the range and
+    /// not excluded.
     fn includes(&self, index: usize) -> bool {
         self.range.contains(&index) && self.excluded.binary_search(&index).is_err()
     }

@@ -46,7 +46,8 @@ pub(crate) struct CachedResource {
 }
 
 impl CachedResource {
-    /// Returns a resource that the client ACKed, or named the version of.
+    /// Makes the record of a resource that the client ACKed, or named the
+    /// version of.
     pub(crate) fn accepted(resource: &Arc<Resource>) -> Self {
         Self {
             resource: Arc::clone(resource),
@@ -54,7 +55,8 @@ impl CachedResource {
         }
     }
 
-    /// Returns a resource that the client has from an earlier stream.
+    /// Makes the record of a resource that the client has from an earlier
+    /// stream.
     pub(crate) fn resumed(resource: Arc<Resource>) -> Self {
         Self {
             resource,
@@ -62,8 +64,8 @@ impl CachedResource {
         }
     }
 
-    /// Returns a resource of a NACKed response, which the client may have
-    /// taken.
+    /// Makes the record of a resource of a NACKed response, which the client
+    /// may have taken.
     pub(crate) fn maybe_taken(resource: Arc<Resource>) -> Self {
         Self {
             resource,
@@ -71,8 +73,8 @@ impl CachedResource {
         }
     }
 
-    /// Returns a resource from an earlier stream whose body is not known. Its
-    /// version may be unknown, too ([`Version::unknown`]).
+    /// Makes the record of a resource from an earlier stream whose body is not
+    /// known. Its version may be unknown, too ([`Version::unknown`]).
     pub(crate) fn unknown_body(name: Name, version: Version) -> Self {
         Self::resumed(Arc::new(Resource {
             name,
@@ -85,6 +87,7 @@ impl CachedResource {
         }))
     }
 
+    /// Returns whether the client surely holds the resource.
     pub(crate) fn is_accepted(&self) -> bool {
         self.certainty == Certainty::Accepted
     }
@@ -109,6 +112,7 @@ impl CachedResource {
         self.certainty == other.certainty && same_variant(&self.resource, &other.resource)
     }
 
+    /// Returns whether the record is of this variant.
     pub(crate) fn is_variant(&self, (name, constraints): &Variant) -> bool {
         self.resource.name == *name && self.resource.constraints == *constraints
     }

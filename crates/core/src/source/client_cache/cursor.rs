@@ -31,8 +31,8 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Returns a cursor at the beginning of its view: the client holds nothing
-    /// by it.
+    /// Makes a cursor at the beginning of its view: the client holds nothing by
+    /// it.
     pub(crate) fn new(scope: Scope, id: CursorId) -> Self {
         Self {
             scope,

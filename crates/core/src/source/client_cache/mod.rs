@@ -67,7 +67,7 @@ pub(crate) struct ClientCache {
 }
 
 impl ClientCache {
-    /// The cache of a client that holds nothing.
+    /// Makes the cache of a client that holds nothing.
     pub(crate) fn new(type_id: TypeId) -> Self {
         Self {
             type_id,
@@ -177,6 +177,7 @@ impl ClientCache {
         self.fingerprint_sum
     }
 
+    /// Returns all records, in no order.
     pub(crate) fn records(&self) -> impl Iterator<Item = &CachedResource> {
         self.records.iter()
     }
@@ -191,24 +192,28 @@ impl ClientCache {
         &self.exceptions
     }
 
+    /// Returns the open cursors, in the order in which they were opened.
     pub(crate) fn cursors(&self) -> &[Cursor] {
         &self.cursors
     }
 
-    /// Returns the sum of the heads of all views: it grows with each change of
-    /// one.
+    /// Returns the sum of the heads of all views. It grows with each change of
+    /// any of them, so two equal sums mean that nothing changed in between.
     pub(crate) fn heads_sum(&self, db: &Database) -> Position {
         self.cursors.iter().map(|cursor| db.head(cursor.id)).sum()
     }
 
+    /// Returns an open cursor.
     pub(crate) fn cursor(&self, id: CursorId) -> Option<&Cursor> {
         self.cursors.iter().find(|cursor| cursor.id == id)
     }
 
+    /// Returns an open cursor, to be changed.
     pub(crate) fn cursor_mut(&mut self, id: CursorId) -> Option<&mut Cursor> {
         self.cursors.iter_mut().find(|cursor| cursor.id == id)
     }
 
+    /// Returns the cursor of this very scope.
     pub(crate) fn cursor_of(&self, scope: &Scope) -> Option<&Cursor> {
         self.cursors.iter().find(|cursor| cursor.scope == *scope)
     }
@@ -225,6 +230,7 @@ impl ClientCache {
         (!self.exceptions.contains(name)).then_some(cursor)
     }
 
+    /// Returns the pending ACKs, the oldest first.
     pub(crate) fn pending_acks(&self) -> &VecDeque<PendingAck> {
         &self.pending_acks
     }
@@ -253,8 +259,9 @@ impl ClientCache {
     }
 
     /// Takes all updates and answers out of the pending ACK that the response
-    /// with this nonce was merged into, since it is not recorded which response
-    /// had which. `None` if the response was not merged.
+    /// with this nonce was merged into, since it is not recorded which of its
+    /// responses had which. `None` if the response was not merged. The pending
+    /// ACK itself stays.
     pub(super) fn take_merged(&mut self, nonce: &Nonce) -> Option<(Vec<Update>, Vec<Answer>)> {
         let mut pending_acks = self.pending_acks.iter_mut();
         let pending_ack =
@@ -266,6 +273,7 @@ impl ClientCache {
 
     // Cursors.
 
+    /// Adds a cursor that was opened in the database.
     pub(super) fn add_cursor(&mut self, cursor: Cursor) {
         self.cursors.push(cursor);
     }

@@ -26,7 +26,7 @@ pub(crate) struct Update {
 }
 
 impl Update {
-    /// Returns an update that adds a resource, or replaces it.
+    /// Makes an update that adds a resource, or replaces it.
     pub(crate) fn upsert(resource: &Arc<Resource>, requested_name: Option<Name>) -> Self {
         Self {
             variant: variant_of(resource),
@@ -37,7 +37,7 @@ impl Update {
         }
     }
 
-    /// Returns an update that removes a variant.
+    /// Makes an update that removes a variant.
     pub(crate) fn remove(variant: Variant, requested_name: Option<Name>) -> Self {
         Self {
             variant,
@@ -48,6 +48,7 @@ impl Update {
         }
     }
 
+    /// Returns the name of the variant.
     pub(crate) fn name(&self) -> &Name {
         &self.variant.0
     }
@@ -57,6 +58,7 @@ impl Update {
         self.requested_name.as_ref().unwrap_or(&self.variant.0)
     }
 
+    /// Returns whether the update removes its variant.
     pub(crate) fn is_removal(&self) -> bool {
         self.resource.is_none()
     }
@@ -106,7 +108,7 @@ pub(crate) struct PendingAck {
 }
 
 impl PendingAck {
-    /// Returns the updates of one name.
+    /// Returns the response's updates of one name.
     pub(crate) fn updates_of(&self, name: &Name) -> &[Update] {
         updates_of(&self.updates, name)
     }
@@ -135,6 +137,7 @@ impl PendingAck {
             || advances.any(advance_removes)
     }
 
+    /// Returns the response's answer to a subscription, if it has one.
     pub(crate) fn answer_to(&self, subscription: SubscriptionKey) -> Option<&Answer> {
         self.answers
             .iter()
@@ -294,7 +297,8 @@ fn merge_update(updates: &mut BTreeMap<Variant, Update>, mut update: Update) {
     updates.insert(update.variant.clone(), update);
 }
 
-/// Returns whether the text of a NACK mentions a name.
+/// Returns whether the text of a NACK contains a name: a hint to what it is
+/// about, never a proof (S64).
 pub(crate) fn error_mentions(error: &ErrorDetail, name: &Name) -> bool {
     error.message.contains(name.as_str())
 }

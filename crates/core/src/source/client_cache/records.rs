@@ -11,6 +11,7 @@ use crate::name::Name;
 const MAX_MAYBE_TAKEN: usize = 4;
 
 impl ClientCache {
+    /// Returns the hash by which the records of a name are found.
     fn hash(&self, name: &Name) -> u64 {
         self.hasher.hash_one(name.as_str())
     }
@@ -24,7 +25,8 @@ impl ClientCache {
         same_hash.filter(move |record| record.resource.name == *name)
     }
 
-    /// Adds a record to those of its name, and counts it in the totals.
+    /// Adds a record to those of its name, and counts it in the totals. The
+    /// caller has dropped a record that it replaces.
     fn insert(&mut self, record: CachedResource) {
         self.fingerprint_sum = self
             .fingerprint_sum
@@ -63,7 +65,7 @@ impl ClientCache {
         }
     }
 
-    /// Replaces the records of a name.
+    /// Replaces all records of a name by these, which are of the same name.
     fn replace_records(&mut self, name: &Name, records: Vec<CachedResource>) {
         self.drop_records(name, |_| false);
         records.into_iter().for_each(|record| self.insert(record));
