@@ -36,6 +36,8 @@ impl MemoryStore {
         }
     }
 
+    /// Locks the state. A panic of another thread does not keep this one from
+    /// it.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -35,6 +35,7 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
+    /// Makes a keeper that has recalled nothing.
     pub(crate) fn new(store: Arc<EmbeddedStore>) -> Self {
         Self {
             store,
@@ -44,7 +45,8 @@ impl Keeper {
         }
     }
 
-    /// Records why the store cannot keep or recall what is served.
+    /// Records why the store cannot keep, or recall, what is served: a warning
+    /// in the status of the files.
     fn report(&mut self, reason: &impl ToString) {
         let name: Arc<str> = self.store.file().display().to_string().into();
         let reason = reason.to_string();
@@ -53,7 +55,8 @@ impl Keeper {
 }
 
 impl Files {
-    /// Lets what is served of these files be known at the next start.
+    /// Lets what is served of these files be known at the next start: it is
+    /// kept in this store.
     #[must_use]
     pub fn keep_in(mut self, store: Arc<EmbeddedStore>) -> Self {
         self.keeper = Some(Keeper::new(store));
@@ -101,7 +104,8 @@ impl Files {
         self.forget_foreign(&foreign);
     }
 
-    /// Makes what was served of a file its new state.
+    /// Makes what was served of a file its new state, as if the file had been
+    /// read below this configured path.
     fn propose_recalled(&mut self, root: usize, served: ServedFile) {
         let ServedFile {
             name,
@@ -218,7 +222,8 @@ impl Files {
     }
 }
 
-/// Returns the hash of what is served of a file, whatever its order.
+/// Returns a hash of what is served of a file, whatever the order of its
+/// resources: equal hashes mean that the store need not be written.
 fn hash_of(resources: &[(TypeUrl, Arc<Resource>)], ends_line: bool) -> u64 {
     let hashes = resources.iter().map(|(type_url, resource)| {
         let mut hasher = DefaultHasher::new();

@@ -37,6 +37,7 @@ struct KeptName {
 }
 
 impl Kept {
+    /// Returns whether nothing is kept.
     pub(super) fn is_empty(&self) -> bool {
         self.names.is_empty() && self.complete.is_empty()
     }
@@ -79,6 +80,8 @@ impl Kept {
         self.complete.insert(scope);
     }
 
+    /// Returns whether all names of a wildcard or a glob were known when they
+    /// were kept.
     pub(super) fn is_complete(&self, scope: &TypedSubscription) -> bool {
         self.complete.contains(scope)
     }

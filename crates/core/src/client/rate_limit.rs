@@ -14,7 +14,7 @@ pub struct RateLimit {
 }
 
 impl Default for RateLimit {
-    /// Envoy's: a hundred at once, ten a second.
+    /// Makes Envoy's limit: a hundred at once, ten a second.
     fn default() -> Self {
         Self {
             max_tokens: 100,

@@ -39,6 +39,7 @@ impl Subscriptions {
         is_last
     }
 
+    /// Returns whether there are no subscriptions.
     pub(super) fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }

@@ -149,6 +149,7 @@ impl Watches {
         }
     }
 
+    /// Returns a watch that has not ended.
     pub(super) fn get(&self, id: WatchId) -> Option<&Watch> {
         self.list.get(&id)
     }
@@ -174,6 +175,7 @@ impl Watches {
             .flat_map(BTreeMap::keys)
     }
 
+    /// Returns whether a watch is about a name, by its selector.
     fn covers(&self, id: WatchId, name: &Name) -> bool {
         let watch = self.list.get(&id);
         watch.is_some_and(|watch| watch.watched.selector.covers(name))

@@ -151,6 +151,7 @@ pub(super) fn pair_branches<V: Ord + Copy>(
 pub(super) struct Budget(usize);
 
 impl Budget {
+    /// Makes a budget from which nothing is spent yet.
     pub(super) fn new() -> Self {
         Self(MAX_BRANCHES)
     }

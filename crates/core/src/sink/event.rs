@@ -119,6 +119,7 @@ impl WatchError {
         }
     }
 
+    /// Makes the error that the server says that there is no resource.
     pub(crate) fn deleted() -> Self {
         Self::new(Cause::Deleted, "the source says that it does not exist")
     }
@@ -128,6 +129,7 @@ impl WatchError {
         Self::new(Cause::Source(error.code), &*error.message)
     }
 
+    /// Makes the error that the server did not renew the TTL of the resource.
     pub(crate) fn expired() -> Self {
         Self::new(Cause::Expired, "not refreshed within its ttl")
     }

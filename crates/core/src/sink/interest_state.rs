@@ -186,18 +186,23 @@ impl InterestState {
         self.wildcard
     }
 
+    /// Returns the subscriptions that are wanted now.
     pub(super) fn desired(&self) -> &Interest {
         &self.desired
     }
 
+    /// Returns the subscriptions that the server was told of on this stream,
+    /// without those that it was told have ended.
     pub(super) fn sent(&self) -> &Interest {
         &self.sent
     }
 
+    /// Returns the desired subscriptions that the next request makes.
     pub(super) fn added(&self) -> &Interest {
         &self.added
     }
 
+    /// Returns the sent subscriptions that the next request ends.
     pub(super) fn removed(&self) -> &Interest {
         &self.removed
     }

@@ -99,10 +99,13 @@ impl Subscriptions {
         }
     }
 
+    /// Returns the number of subscriptions, one for each name and set of
+    /// parameters.
     pub(crate) fn len(&self) -> usize {
         self.by_key.len()
     }
 
+    /// Returns whether there are no subscriptions by name.
     pub(crate) fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
@@ -117,20 +120,24 @@ impl Subscriptions {
         self.unbounded_hosts
     }
 
+    /// Returns the state of a subscription.
     pub(crate) fn get(&self, key: SubscriptionKey) -> Option<&Subscription> {
         self.by_key.get(&key)
     }
 
+    /// Returns the state of a subscription, to be changed.
     pub(crate) fn get_mut(&mut self, key: SubscriptionKey) -> Option<&mut Subscription> {
         self.by_key.get_mut(&key)
     }
 
+    /// Returns all subscriptions with their states, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SubscriptionKey, &Subscription)> {
         self.by_key
             .iter()
             .map(|(key, subscription)| (*key, subscription))
     }
 
+    /// Returns the keys of all subscriptions, in no order.
     pub(crate) fn keys(&self) -> impl Iterator<Item = SubscriptionKey> + '_ {
         self.by_key.keys().copied()
     }

@@ -111,9 +111,9 @@ impl TypeStream {
         }
     }
 
-    /// If one of the suspects is in quarantine already, it is the reason of the
-    /// NACK: marks the names of the others dirty, so that they are sent again.
-    /// Returns whether that is so; nothing is marked otherwise.
+    /// Marks the names of suspects dirty, to be sent again, if another one of
+    /// them is in quarantine already: that one is the reason of the NACK.
+    /// Returns whether there is such a one; nothing is marked otherwise.
     fn resend_beside_quarantined(&mut self, suspects: &[Update]) -> bool {
         let is_quarantined = |update: &&Update| {
             let sent = update.resource.as_ref();

@@ -359,7 +359,7 @@ impl ClientCache {
         }
     }
 
-    /// SotW: adds updates of a NACKed response to the later pending responses,
+    /// Adds updates of a NACKed SotW response to the later pending responses,
     /// which contain the same resources, up to the first that changes the
     /// variant itself. A `whole` set contains every name, another response only
     /// the names of its updates.
