@@ -37,6 +37,7 @@ impl Moment {
 impl Add<Duration> for Moment {
     type Output = Self;
 
+    /// Returns the moment after a wait, at most the last one that can be told.
     fn add(self, wait: Duration) -> Self {
         Self(self.0.saturating_add(wait))
     }
@@ -45,6 +46,7 @@ impl Add<Duration> for Moment {
 impl Sub for Moment {
     type Output = Duration;
 
+    /// Returns the time between two moments; zero if the earlier one is later.
     fn sub(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }

@@ -124,8 +124,9 @@ impl Files {
         self.files.insert(id, file);
     }
 
-    /// Applies the files that were recalled. Those that the other contents
-    /// contradict by now are as if they had not been.
+    /// Applies the files that were recalled, and records the configured paths
+    /// of which there are any. If the server refuses them, since they
+    /// contradict other contents by now, it is as if nothing had been recalled.
     fn apply_recalled(&mut self) {
         self.files.retain(|_, file| file.served.is_some());
         let names: Vec<&Arc<str>> = self.files.keys().map(|id| &id.name).collect();
@@ -175,8 +176,9 @@ impl Files {
             })
     }
 
-    /// Keeps what is served of some files, if it is not what the store has, and
-    /// of those that could not be kept before.
+    /// Keeps what is served of these files in the store, where that is not what
+    /// the store has; and of files that could not be kept before. If the store
+    /// fails, that is reported, and the files are due with the next call.
     pub(crate) fn keep_served(&mut self, ids: &[FileId]) {
         let Some(keeper) = self.keeper.as_mut().filter(|_| self.options.guard) else {
             return;

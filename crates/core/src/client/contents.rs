@@ -76,18 +76,16 @@ impl Contents {
         });
 
         let (id, params) = (subscriber.id, subscriber.params);
-        match scope_of(&subscription.selector) {
-            None => {
-                let Selector::Name(name) = &subscription.selector else {
-                    return;
-                };
+        match &subscription.selector {
+            Selector::Name(name) => {
                 let entry = database.subscribe(id, name, params);
                 subscriber.names.insert(name.clone(), entry);
             }
-            Some(scope) => {
-                let cursor = database.open_cursor(id, &scope);
-                let selector = subscription.selector.clone();
-                subscriber.scopes.insert(selector, (cursor, 0));
+            selector => {
+                if let Some(scope) = scope_of(selector) {
+                    let cursor = database.open_cursor(id, &scope);
+                    subscriber.scopes.insert(selector.clone(), (cursor, 0));
+                }
             }
         }
     }

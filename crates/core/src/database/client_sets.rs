@@ -201,13 +201,15 @@ impl Database {
     }
 
     /// Returns the types of which a client that reconnects may still use any
-    /// resource.
+    /// resource, each with the moment until which it may; that moment may have
+    /// passed.
     pub(crate) fn recall_draining_types(&self) -> impl Iterator<Item = (&'static str, Moment)> {
         let draining_types = self.client_sets.draining_types.iter();
         draining_types.map(|(url, end)| (*url, *end))
     }
 
-    /// Returns the references that a client that reconnects may still use.
+    /// Returns the references that a client that reconnects may still use, each
+    /// with the moment until which it may; that moment may have passed.
     pub(crate) fn recall_draining(&self) -> impl Iterator<Item = (&Reference, Moment)> {
         let references = self.client_sets.draining.iter();
         references.map(|(reference, end)| (reference, *end))

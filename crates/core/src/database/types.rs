@@ -70,7 +70,8 @@ impl Database {
         }
     }
 
-    /// Drops a type without a use. Its id is free.
+    /// Drops a type that the caller has found without a use. Its id is free, to
+    /// be given to another type.
     fn drop_type(&mut self, id: TypeId) {
         let empty = Table::new(TypeUrl::new(""), false);
         let dropped = std::mem::replace(self.table_mut(id), empty);

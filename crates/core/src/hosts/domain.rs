@@ -111,7 +111,7 @@ impl Domains {
         })
     }
 
-    /// Returns whether a domain can match more than one host.
+    /// Returns whether one of the domains can match more than one host.
     #[must_use]
     pub(crate) fn have_wildcards(&self) -> bool {
         self.0.contains('*') && self.iter().any(Domain::is_wildcard)

@@ -16,7 +16,8 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Makes a subscription with parameters.
+    /// Makes a subscription with these parameters; it is plain if there are
+    /// none.
     #[must_use]
     pub fn new(selector: Selector, params: Params) -> Self {
         Self { selector, params }

@@ -39,8 +39,8 @@ struct Class {
 
 impl Writer<'_> {
     /// Writes the condition under which a client at the node `start` gets to
-    /// `true_end`. Every path from `start` leads to `true_end` or to `false_end`, and
-    /// both are reached. Recurses a few times for each key.
+    /// `true_end`. Every path from `start` leads to `true_end` or to
+    /// `false_end`, and both are reached. Recurses a few times for each key.
     fn write_region(
         &mut self,
         start: Id,

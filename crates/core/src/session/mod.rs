@@ -358,7 +358,8 @@ impl Session {
             || features.any(|feature| WRAPPING_FEATURES.contains(&feature.as_str()))
     }
 
-    /// Returns the client implementation whose behaviour is assumed.
+    /// Returns the client implementation whose behaviour is assumed: Envoy if
+    /// the node says so, else one that does as the specification says.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         match &self.node {

@@ -199,7 +199,8 @@ impl Session {
         Some((index, true))
     }
 
-    /// Returns whether a stream can open another type, of this URL.
+    /// Returns whether a stream can open another type, of this URL: it has
+    /// fewer than the limit, and the URL is no longer than a name may be.
     pub(super) fn has_room_for_type(&self, url: &TypeUrl) -> bool {
         let limits = &self.config.limits;
         self.type_streams.len() < limits.types && url.as_str().len() <= limits.name_bytes
@@ -207,7 +208,7 @@ impl Session {
 
     /// Returns whether a stream may bring a type that no other stream has: as
     /// long as it has no more types than are left for all streams. Types that
-    /// the rules know are exempt, since they are few.
+    /// the rules know, and those that the database has already, are exempt.
     fn has_share_of_types(&self, db: &Database, url: &TypeUrl) -> bool {
         let remaining_types = self
             .config

@@ -88,10 +88,10 @@ impl Completion {
     }
 
     /// Adds a subscription whose selector the server has a request for already,
-    /// with other parameters that it does not tell apart: it is as far as that
-    /// one. Returns whether it is complete. Without such a request nothing is
-    /// added.
-    pub(super) fn share(&mut self, subscription: &Subscription) -> bool {
+    /// with other parameters that it does not tell apart: it gets the stage of
+    /// that one. Returns whether it is complete with that. Without such a
+    /// request nothing is added.
+    pub(super) fn copy_stage(&mut self, subscription: &Subscription) -> bool {
         let mut stages = self.stages.iter();
         let has_selector =
             |(candidate, _): &(&Subscription, _)| candidate.selector == subscription.selector;

@@ -75,8 +75,9 @@ impl VariantFilter<'_> {
         rejections
     }
 
-    /// Returns the constraints of those contested variants that exclude no
-    /// other. One that is held comes first, so that it stays.
+    /// Returns the constraints of the contested variants that are accepted: of
+    /// which a client cannot match a held variant, or an accepted one, as well.
+    /// Variants that are held are tried first, so that they stay.
     fn accept_contested(
         &self,
         resources: &[Arc<Resource>],

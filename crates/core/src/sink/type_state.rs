@@ -152,7 +152,8 @@ impl TypeState {
         match selector {
             Selector::Name(name) => self.cache.is_answered(name, params, &self.interest),
             Selector::Wildcard | Selector::Glob(_) => {
-                self.completion.is_complete(subscription) || self.completion.share(subscription)
+                self.completion.is_complete(subscription)
+                    || self.completion.copy_stage(subscription)
             }
         }
     }

@@ -17,8 +17,8 @@ use crate::order::Removal;
 
 impl TypeStream {
     /// Adds the next advance of a cursor to a push, or as much of it as the
-    /// budget has room for (S44). Adds nothing if the cursor is at the head of
-    /// its view.
+    /// budget of bytes has room for, and takes its size off the budget (S44).
+    /// Adds nothing if the cursor is at the head of its view.
     pub(super) fn select_advance(
         &mut self,
         db: &mut Database,
@@ -94,9 +94,10 @@ impl TypeStream {
         }
     }
 
-    /// Adds items to an advance while the budget has room. The first item of a
-    /// push may exceed the budget. An item that the client cannot take as it is
-    /// becomes an exception, and its name dirty.
+    /// Adds items to an advance while the budget of bytes has room. The first
+    /// item of a push may exceed it. An item that the client cannot take as it
+    /// is, or that has to wait, is left out: its name becomes an exception, and
+    /// dirty.
     fn fill_advance(
         &mut self,
         db: &mut Database,

@@ -267,9 +267,9 @@ impl TypeStream {
         }
     }
 
-    /// Adds the answers to subscriptions that resolve to a resource. A
-    /// subscription by the resource's own name that had no other answer needs
-    /// none.
+    /// Adds the answers to subscriptions that resolve to a resource; all are
+    /// implicit, since the resource is in the response. A subscription by the
+    /// resource's own name that had no other answer needs none.
     fn answer_with_resource(
         &self,
         name: &Name,

@@ -60,10 +60,10 @@ impl TypeStream {
         subscriptions
     }
 
-    /// Returns the choice of the database for a subscription. An error stays an
-    /// error only for a client that reads errors. For another client a
-    /// transient error leaves its resource unchanged, and a lasting one means
-    /// that there is none (S61).
+    /// Returns what the database has for a subscription, as its client can be
+    /// told. An error stays an error only for a client that reads errors. For
+    /// another client a transient error leaves its resource unchanged, and a
+    /// lasting one means that there is none (S61).
     fn choice_without_error(&self, db: &mut Database, key: SubscriptionKey) -> Choice {
         match self.resolve(db, key) {
             Choice::Failed(error, None) if !self.supports_resource_errors => {

@@ -87,7 +87,7 @@ impl TypeStream {
 
     /// Makes suspects of the resources of a NACKed response, and records that
     /// the client may have taken them. Unverified resources become suspects,
-    /// too. Removals and answers are repeated.
+    /// too. Removals and answers of the response are repeated.
     fn suspects_of(
         &mut self,
         db: &mut Database,
@@ -128,8 +128,9 @@ impl TypeStream {
         updates
     }
 
-    /// Selects the suspects among NACKed updates, and records that the client
-    /// may have taken them. Answers and removals are repeated.
+    /// Selects the suspects among the `updates` of a NACKed response, and
+    /// records that the client may have taken them. Resources that the client
+    /// has unsubscribed from are none. Answers and removals are repeated.
     fn suspects_among(
         &mut self,
         db: &mut Database,

@@ -112,7 +112,9 @@ impl TypeStream {
         }
     }
 
-    /// Changes the parameters of cursors, after those of all plain names.
+    /// Ends a change of parameters, once all plain subscriptions have the new
+    /// ones: cursors get them, too. All names that cursors list before or after
+    /// that become dirty.
     fn end_params_change(&mut self, db: &mut Database) {
         self.params_change = None;
         self.subscriptions.end_params_change();

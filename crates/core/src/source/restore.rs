@@ -188,9 +188,10 @@ impl TypeStream {
             let matches = |resource: &Resource| resource_matches(db, *params, resource);
             let loses_variant = !matches(accepted_resource)
                 && removed_resources.iter().any(|resource| matches(resource));
-            let previous = self
-                .find_previous(&accepted_resource.name, held_resources, matches)
-                .filter(|_| loses_variant);
+            if !loses_variant {
+                continue;
+            }
+            let previous = self.find_previous(&accepted_resource.name, held_resources, matches);
             // Each call adds an update, so this ends.
             if let Some(previous) = previous
                 && !evaluation.updates_variant(&variant_of(&previous.resource))
@@ -208,7 +209,7 @@ impl TypeStream {
     }
 
     /// Returns the first resource of a name that the client accepted, that may
-    /// be sent again, and that `matches`.
+    /// be sent again, and that `matches`; `None` if there is none.
     fn find_previous<'h>(
         &self,
         name: &Name,
@@ -221,11 +222,11 @@ impl TypeStream {
     }
 
     /// Returns the variants of the name of an accepted resource that the client
-    /// may have taken from a NACKed response and must not keep. A client with several
-    /// subscriptions of the name matches variants by itself, so only a variant
-    /// that would be a second one for some subscription is removed. A client
-    /// with one subscription may not match, and uses whatever it has, so all
-    /// others are removed.
+    /// may have taken from a NACKed response and must not keep. A client with
+    /// several subscriptions of the name matches variants by itself, so only a
+    /// variant that would be a second one for some subscription is removed. A
+    /// client with one subscription may not match, and uses whatever it has, so
+    /// all others are removed.
     fn taken_instead<'h>(
         &self,
         db: &Database,

@@ -86,8 +86,10 @@ impl TypeStream {
         }
     }
 
-    /// Answers a name that neither exists nor is held, or adds it to the names
-    /// that wait.
+    /// Answers a name that neither exists nor is held, if the client reads no
+    /// errors: the next set, which is owed then, lacks it. Such a name is
+    /// deferred if the client must not be told yet. Any other name is added to
+    /// those that wait for the end of the sorting.
     fn sort_name(&mut self, db: &mut Database, context: &PushContext<'_>, name: Name) {
         let Some(subscriptions) = self.absent_subscriptions(db, &name) else {
             self.sorted.present.insert(name);

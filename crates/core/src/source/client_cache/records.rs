@@ -92,7 +92,8 @@ impl ClientCache {
     /// Records a resource that the client holds, or may hold, in place of the
     /// record of the same variant and certainty. A client may have taken any of
     /// several NACKed versions, and use its references (S17, S81), so all of
-    /// these are recorded, up to a limit.
+    /// these are recorded; one beyond the limit replaces all of them. If a
+    /// cursor covers the name, it becomes an exception.
     pub(in crate::source) fn record(&mut self, db: &mut Database, record: CachedResource) {
         let name = record.resource.name.clone();
         self.make_exception(db, &name);
