@@ -298,7 +298,7 @@ impl<'a> Order<'a> {
             if type_stream.holds_unknown_bodies() {
                 in_use.types.extend(type_stream.kind.refers_to);
             }
-            type_stream.each_dropped_reference(db, |reference| {
+            type_stream.visit_dropped_references(db, |reference| {
                 in_use.references.insert(reference.clone());
             });
         }
@@ -314,7 +314,7 @@ impl<'a> Order<'a> {
             let mut references = HashSet::new();
             for type_stream in self.others.iter() {
                 if type_stream.kind.refers_to.contains(&url.as_str()) {
-                    type_stream.each_reference(db, |reference| {
+                    type_stream.visit_references(db, |reference| {
                         references.insert(reference.clone());
                     });
                 }

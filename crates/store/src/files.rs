@@ -98,7 +98,7 @@ impl Files {
         self.settle();
         match (self.loaded, self.is_recalled()) {
             (false, true) if self.is_servable() => {
-                self.target.loaded();
+                self.target.declare_loaded();
                 self.loaded = true;
             }
             (false, false) if self.is_all_good() => self.apply_first(),
@@ -311,7 +311,7 @@ impl Files {
             Ok(()) => {
                 let ids: Vec<FileId> = self.files.keys().cloned().collect();
                 self.keep_served(&ids);
-                self.target.loaded();
+                self.target.declare_loaded();
                 self.loaded = true;
             }
             Err(error) => self.fail_roots(&Fault::Refused(error)),

@@ -46,7 +46,7 @@ impl Target {
 
     /// Tells the server that the files are loaded, so that it need not wait for
     /// them any more.
-    pub(crate) fn loaded(&self) {
+    pub(crate) fn declare_loaded(&self) {
         if let Self::Server(writer) = self {
             writer.loaded();
         }

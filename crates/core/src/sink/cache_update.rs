@@ -307,7 +307,7 @@ impl Cache {
             return;
         };
 
-        entry.mention();
+        entry.note_mention();
         if entry.is_unanswered() && state != CacheState::Timeout {
             collector.complete_name(name, None);
         }
@@ -347,7 +347,7 @@ impl Cache {
         let Some(entry) = self.find_or_add_entry(name, error.cause, collector.interest) else {
             return;
         };
-        entry.mention();
+        entry.note_mention();
         if entry.error.as_deref() != Some(&error) {
             let fate = match entry.has_value() {
                 true => Fate::Ambient,

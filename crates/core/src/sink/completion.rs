@@ -122,7 +122,7 @@ impl Completion {
     /// until what it sent counts as all of a wildcard or a glob. Returns the
     /// subscriptions that are complete with this response, and how long others
     /// wait for silence; `None` if none does.
-    pub(super) fn receive(
+    pub(super) fn record_response(
         &mut self,
         extent: Extent,
         silence: Duration,
@@ -153,14 +153,14 @@ impl Completion {
 
     /// Completes the subscriptions of which the server has sent something, and
     /// no more for as long as [`Self::receive`] said. Returns them.
-    pub(super) fn fall_silent(&mut self) -> Vec<Subscription> {
+    pub(super) fn complete_silent(&mut self) -> Vec<Subscription> {
         self.complete(|_, stage| matches!(stage, Stage::Receiving { .. }))
     }
 
     /// Completes the subscriptions of a collection that the server has an error
     /// for, or that it says does not exist; an empty name is the wildcard.
     /// Returns those that were not complete.
-    pub(super) fn answer(&mut self, collection: &Name) -> Vec<Subscription> {
+    pub(super) fn complete_collection(&mut self, collection: &Name) -> Vec<Subscription> {
         let text = match collection.as_str() {
             "" => "*",
             text => text,

@@ -110,7 +110,7 @@ impl<'a> EffectCollector<'a> {
     /// back: they have no effect any more.
     pub(super) fn forget(&mut self, name: &Name) {
         let type_url = self.type_url;
-        self.effects.withdraw(type_url, name);
+        self.effects.take_back(type_url, name);
         let forgotten = (type_url.clone(), name.clone());
         self.effects.forgotten.push(forgotten);
     }

@@ -204,7 +204,7 @@ impl Entry {
     /// Records that the server has spoken of the name, though with an error or
     /// with a resource that was rejected: it knows the name, and need not list
     /// it again to show that it exists.
-    pub(super) fn mention(&mut self) {
+    pub(super) fn note_mention(&mut self) {
         if self.carried == Carried::Untold {
             self.carried = Carried::Mentioned;
         }

@@ -161,7 +161,7 @@ impl Effects {
 
     /// Takes back the changes and events of a name, which is forgotten before
     /// they are taken.
-    pub(super) fn withdraw(&mut self, type_url: &TypeUrl, name: &Name) {
+    pub(super) fn take_back(&mut self, type_url: &TypeUrl, name: &Name) {
         let is_other = |change_type: &TypeUrl, change_name: &Name| {
             change_type != type_url || change_name != name
         };

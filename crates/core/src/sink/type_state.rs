@@ -130,7 +130,7 @@ impl TypeState {
             self.cache.add_entry(name);
         }
         self.interest.subscribe(subscription.clone());
-        let is_answered = self.is_answered(&subscription);
+        let is_answered = self.adopt_answer(&subscription);
         let mut collector = EffectCollector::new(&self.type_url, &self.interest, config, effects);
         for name in &failed_names {
             self.cache.report_error(name, &mut collector);
@@ -140,11 +140,12 @@ impl TypeState {
         }
     }
 
-    /// Returns whether the server has answered a subscription before it is
-    /// made: it was asked for it a moment ago, or for its selector with other
-    /// parameters that it does not tell apart. A wildcard or glob takes over
-    /// the stage of those others then.
-    fn is_answered(&mut self, subscription: &Subscription) -> bool {
+    /// Lets a new subscription take part in what the server has said already:
+    /// it was asked for it a moment ago, or for its selector with other
+    /// parameters that it does not tell apart. A wildcard or glob gets the
+    /// stage of those others then. Returns whether the server has answered the
+    /// subscription.
+    fn adopt_answer(&mut self, subscription: &Subscription) -> bool {
         if !self.interest.sent().has(subscription) {
             return false;
         }
@@ -294,7 +295,7 @@ impl TypeState {
         let failed_names = delivery.errors.iter().map(|(name, _)| name);
         let collections = failed_names.chain(&delivery.removed);
         let mut complete: Vec<Subscription> = collections
-            .flat_map(|name| self.completion.answer(name))
+            .flat_map(|name| self.completion.complete_collection(name))
             .collect();
 
         let are_names_readable = rejected.iter().all(|rejection| rejection.name.is_some());
@@ -305,7 +306,7 @@ impl TypeState {
             true => Extent::Whole,
             false => Extent::Part,
         };
-        let (completed, silence) = self.completion.receive(extent, config.silence);
+        let (completed, silence) = self.completion.record_response(extent, config.silence);
         complete.extend(completed);
         (complete, silence)
     }
@@ -405,7 +406,7 @@ impl TypeState {
                         .time_out(&name, params, state, error, &mut collector);
                 }
                 Deadline::Silence => {
-                    let complete = self.completion.fall_silent();
+                    let complete = self.completion.complete_silent();
                     self.cache.drop_unlisted(&complete, &mut collector);
                     collector.complete(self.completion.take_news(&complete));
                 }

@@ -86,11 +86,11 @@ impl TypeStream {
         unknown_set || self.client_cache.has_unknown_bodies()
     }
 
-    /// Visits each reference that is about to be dropped: a resource at the
-    /// client may have it, and the desired resources of that name have not. The
-    /// cost depends on the unsettled names, not on the size of the client
-    /// cache.
-    pub(crate) fn each_dropped_reference(
+    /// Calls `visit` with each reference that is about to be dropped: a
+    /// resource at the client may have it, and the desired resources of that
+    /// name have not. The cost depends on the unsettled names, not on the size
+    /// of the client cache.
+    pub(crate) fn visit_dropped_references(
         &self,
         db: &mut Database,
         mut visit: impl FnMut(&Reference),
@@ -137,10 +137,10 @@ impl TypeStream {
         resources
     }
 
-    /// Visits each reference of the resources that the client will hold once it
-    /// has ACKed every response that was sent, as far as they are desired
-    /// unchanged.
-    pub(crate) fn each_reference(&self, db: &mut Database, mut visit: impl FnMut(&Reference)) {
+    /// Calls `visit` with each reference of the resources that the client will
+    /// hold once it has ACKed every response that was sent, as far as they are
+    /// desired unchanged.
+    pub(crate) fn visit_references(&self, db: &mut Database, mut visit: impl FnMut(&Reference)) {
         let mut names: BTreeSet<Name> = self
             .subscriptions
             .keys()

@@ -98,16 +98,14 @@ impl TypeStream {
         self.forget_outdated_nacks(db, name, &desired_resources);
 
         let mut evaluation = Evaluation::default();
-        let mut undeliverable = Vec::new();
-        for resource in &desired_resources {
-            let resolving = subscriptions
-                .iter()
-                .filter(|subscription| resolves_to(subscription, resource));
-            let resolving: Vec<&MatchingSubscription> = resolving.collect();
-            if self.evaluate_resource(db, context, name, resource, &resolving, &mut evaluation) {
-                undeliverable.push(Arc::clone(resource));
-            }
-        }
+        let undeliverable = self.evaluate_desired(
+            db,
+            context,
+            name,
+            &subscriptions,
+            &desired_resources,
+            &mut evaluation,
+        );
         if evaluation.deferral != Deferral::None {
             evaluation.clear();
             return evaluation;
@@ -184,6 +182,30 @@ impl TypeStream {
             let record = CachedResource::unknown_body(name.clone(), Version::unknown());
             self.client_cache.record(db, record);
         }
+    }
+
+    /// Evaluates the desired resources of a name one by one. Returns those that
+    /// cannot be delivered.
+    fn evaluate_desired(
+        &self,
+        db: &mut Database,
+        context: &PushContext<'_>,
+        name: &Name,
+        subscriptions: &[MatchingSubscription],
+        desired: &[Arc<Resource>],
+        evaluation: &mut Evaluation,
+    ) -> Vec<Arc<Resource>> {
+        let mut undeliverable = Vec::new();
+        for resource in desired {
+            let resolving = subscriptions
+                .iter()
+                .filter(|subscription| resolves_to(subscription, resource));
+            let resolving: Vec<&MatchingSubscription> = resolving.collect();
+            if self.evaluate_resource(db, context, name, resource, &resolving, evaluation) {
+                undeliverable.push(Arc::clone(resource));
+            }
+        }
+        undeliverable
     }
 
     /// Evaluates one desired resource: adds its upsert and the answers, or

@@ -41,7 +41,7 @@ impl TypeStream {
         error: &ErrorDetail,
     ) -> Vec<Quarantined> {
         if let Some((updates, answers)) = self.client_cache.take_merged(nonce) {
-            let mut suspects = self.suspects_among(db, updates, answers, error);
+            let mut suspects = self.select_suspects(db, updates, answers, error);
             self.repeat_in_later_pending(&suspects.updates);
             // Which of the updates were in this response is not known: one of
             // several that is left was not NACKed alone.
@@ -58,7 +58,7 @@ impl TypeStream {
             self.nacked_versions.pop_front();
         }
 
-        let suspects = self.suspects_of(db, pending_ack, error);
+        let suspects = self.make_suspects(db, pending_ack, error);
         self.repeat_in_later_pending(&suspects.updates);
         self.consecutive_nacks = self.consecutive_nacks.saturating_add(1);
         self.trial_turn = !self.trial_turn;
@@ -88,7 +88,7 @@ impl TypeStream {
     /// Makes suspects of the resources of a NACKed response, and records that
     /// the client may have taken them. Unverified resources become suspects,
     /// too. Removals and answers of the response are repeated.
-    fn suspects_of(
+    fn make_suspects(
         &mut self,
         db: &mut Database,
         pending_ack: PendingAck,
@@ -112,7 +112,7 @@ impl TypeStream {
                 }
             }
         }
-        self.suspects_among(db, updates, pending_ack.answers, error)
+        self.select_suspects(db, updates, pending_ack.answers, error)
     }
 
     /// Makes the names of a NACKed advance exceptions, since the client may
@@ -131,7 +131,7 @@ impl TypeStream {
     /// Selects the suspects among the `updates` of a NACKed response, and
     /// records that the client may have taken them. Resources that the client
     /// has unsubscribed from are none. Answers and removals are repeated.
-    fn suspects_among(
+    fn select_suspects(
         &mut self,
         db: &mut Database,
         updates: Vec<Update>,

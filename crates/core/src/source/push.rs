@@ -157,7 +157,7 @@ impl TypeStream {
     pub(crate) fn select_push(&mut self, db: &mut Database, context: &PushContext<'_>) -> Push {
         self.collect_dirty(db);
         let mut push = Push {
-            heartbeats: self.due_heartbeats(db, context.now),
+            heartbeats: self.take_due_heartbeats(db, context.now),
             ..Push::default()
         };
         if self.sends_whole_sets() {

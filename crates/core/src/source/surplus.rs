@@ -372,17 +372,7 @@ impl TypeStream {
             return;
         }
 
-        let removes = evaluation.removes_any();
-        let is_owed = |(key, subscription): &(SubscriptionKey, Subscription)| {
-            let last_answer = self.last_answer(*key, *subscription);
-            removes || subscription.resend || last_answer != AnswerKind::Absent
-        };
-        let owed_subscriptions = absent_subscriptions
-            .iter()
-            .filter_map(|subscription| subscription.named)
-            .filter(is_owed);
-        let owed_subscriptions: Vec<(SubscriptionKey, Subscription)> = owed_subscriptions.collect();
-
+        let owed_subscriptions = self.owed_absence(&absent_subscriptions, evaluation);
         // While another variant is left, the name itself is not removed (S41).
         let is_left = matching.len() > absent_subscriptions.len();
         let mut subscriptions = owed_subscriptions
@@ -398,6 +388,24 @@ impl TypeStream {
         }
 
         self.answer_absent(name, owed_subscriptions, is_left, evaluation);
+    }
+
+    /// Returns those of some subscriptions by name that are owed the answer that
+    /// the name does not exist: they were told something else last, are to be
+    /// answered again, or the evaluation removes what they have.
+    fn owed_absence(
+        &self,
+        absent_subscriptions: &[&MatchingSubscription],
+        evaluation: &Evaluation,
+    ) -> Vec<(SubscriptionKey, Subscription)> {
+        let removes = evaluation.removes_any();
+        let is_owed = |(key, subscription): &(SubscriptionKey, Subscription)| {
+            let last_answer = self.last_answer(*key, *subscription);
+            removes || subscription.resend || last_answer != AnswerKind::Absent
+        };
+        let named = absent_subscriptions.iter();
+        let named = named.filter_map(|subscription| subscription.named);
+        named.filter(is_owed).collect()
     }
 
     /// Adds the answers that a name does not exist to these subscriptions. An

@@ -47,7 +47,11 @@ impl TypeStream {
     /// Takes the heartbeats that are due, and sets their timers again. A SotW
     /// stream has none: its names are resent instead. A name whose resource is
     /// about to change needs neither.
-    pub(crate) fn due_heartbeats(&mut self, db: &mut Database, now: Moment) -> Vec<Arc<Resource>> {
+    pub(crate) fn take_due_heartbeats(
+        &mut self,
+        db: &mut Database,
+        now: Moment,
+    ) -> Vec<Arc<Resource>> {
         let mut heartbeats = Vec::new();
         for name in self.ttl_timers.expire(now) {
             let resources = self.held_and_desired(db, &name);

@@ -18,8 +18,9 @@ use super::{Action, NodeId, RootId, Tree};
 pub(super) type Links<S> = (BTreeSet<NodeId>, Vec<Arc<Key<S>>>);
 
 impl<S: Clone + Ord, V: Clone> Tree<S, V> {
-    /// Returns the node of a key. A new node is added and subscribed to.
-    pub(super) fn node_of(&mut self, key: Arc<Key<S>>) -> NodeId {
+    /// Returns the node of a key, which is added and subscribed to if need be.
+    /// The caller lets something refer to it, or it would stay for ever.
+    pub(super) fn intern_node(&mut self, key: Arc<Key<S>>) -> NodeId {
         if let Some(id) = self.ids.get(&key) {
             return *id;
         }
@@ -41,7 +42,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                 cut_keys.push(key);
                 continue;
             }
-            let child = self.node_of(key);
+            let child = self.intern_node(key);
             children.insert(child);
             if let Some(node) = self.nodes.get_mut(&child) {
                 *node.parents.entry(id).or_default() += 1;

@@ -180,7 +180,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
     /// published.
     pub fn add_root(&mut self, key: Key<S>) -> RootId {
         let id = RootId(self.take_id());
-        let node = self.node_of(Arc::new(key));
+        let node = self.intern_node(Arc::new(key));
         let root = Root {
             node,
             subscribed: BTreeMap::new(),
@@ -211,7 +211,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         if !self.roots.contains_key(&id) {
             return;
         }
-        let node = self.node_of(Arc::new(key));
+        let node = self.intern_node(Arc::new(key));
         self.add_to_root(id, node);
         if let Some(root) = self.roots.get_mut(&id) {
             *root.subscribed.entry(node).or_default() += 1;

@@ -197,7 +197,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                     warm_nodes.extend(
                         parents
                             .into_iter()
-                            .filter(|parent| self.is_warmed_by(*parent, id)),
+                            .filter(|parent| self.note_known_child(*parent, id)),
                     );
                 }
             }
@@ -213,8 +213,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
     }
 
     /// Records that a child of a node is known. Returns whether the next
-    /// version of the node waits for no further child.
-    fn is_warmed_by(&mut self, id: NodeId, child: NodeId) -> bool {
+    /// version of the node was waiting for it, and waits for no further child.
+    fn note_known_child(&mut self, id: NodeId, child: NodeId) -> bool {
         let next = self.nodes.get_mut(&id).and_then(|node| node.next.as_mut());
         next.is_some_and(|next| {
             let was_awaited = next.children.contains(&child);

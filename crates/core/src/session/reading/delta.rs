@@ -125,22 +125,14 @@ impl Session {
         request: &mut UnfinishedRequest,
         budget: &mut usize,
     ) -> bool {
+        self.subscribe_wildcard(db, index, request);
         let NameList::Delta(list) = &mut request.list else {
             return true;
         };
-        if std::mem::take(&mut list.subscribes_wildcard) {
-            let type_stream = &mut self.type_streams[index];
-            type_stream.owes_response = true;
-            if !type_stream.kind.on_demand {
-                let change = SubscriptionChange::SubscribeScope(Scope::All);
-                type_stream.apply_change(db, &mut request.context, change);
-            }
-        }
-
         let locators = take_slice(&mut list.subscribe, budget);
         let selectors = self.parse_locators(db, &request.url, locators);
         for (selector, params) in selectors {
-            // The wildcard was applied above.
+            // It was subscribed to before all names.
             if selector == Selector::Wildcard {
                 continue;
             }
@@ -162,6 +154,28 @@ impl Session {
             type_stream.apply_change(db, &mut request.context, change);
         }
         list.subscribe.len() == 0 && self.read_base_hosts(db, index, request, budget)
+    }
+
+    /// Subscribes to the wildcard if the request does so, before its names; the
+    /// client is owed a response then. Does nothing when it is called again.
+    fn subscribe_wildcard(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        request: &mut UnfinishedRequest,
+    ) {
+        let NameList::Delta(list) = &mut request.list else {
+            return;
+        };
+        if !std::mem::take(&mut list.subscribes_wildcard) {
+            return;
+        }
+        let type_stream = &mut self.type_streams[index];
+        type_stream.owes_response = true;
+        if !type_stream.kind.on_demand {
+            let change = SubscriptionChange::SubscribeScope(Scope::All);
+            type_stream.apply_change(db, &mut request.context, change);
+        }
     }
 
     /// Adds base subscriptions that a request lacks. One is left out without a
