@@ -74,7 +74,7 @@ impl TokenBucket {
             return;
         }
         // Fewer than fit into the bucket, whose size is a `u32`. Their time is
-        // less than `u32::MAX` times a `token_time`.
+        // a part of `elapsed`, whose nanoseconds a `u64` holds for 584 years.
         self.tokens += new_tokens as u32;
         let token_time = Duration::from_nanos((new_tokens * per_token) as u64);
         self.filled = self.filled + token_time;

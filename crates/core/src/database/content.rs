@@ -146,7 +146,8 @@ impl Variants {
         }
     }
 
-    /// Returns whether both lists have the same constraints, which are sorted.
+    /// Returns whether both have variants with the same constraints. Both lists
+    /// are sorted by them, so they are compared in order.
     fn has_constraints_of(&self, other: &Self) -> bool {
         let own_constraints = self.list.iter().map(|resource| &resource.constraints);
         let other_constraints = other.list.iter().map(|resource| &resource.constraints);

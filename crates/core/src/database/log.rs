@@ -64,7 +64,8 @@ impl Log {
         self.sweep();
     }
 
-    /// Removes a name from the log.
+    /// Removes a name from the log. Its item is stale from now on, and stays
+    /// until it is swept out.
     pub(super) fn forget(&mut self, entry: EntryId) {
         self.newest.remove(&entry);
     }

@@ -120,8 +120,9 @@ fn split_from(table: usize) -> usize {
     table - (table + 1).next_power_of_two() / 2
 }
 
-/// Returns the index of the table of a hash among a number of tables. The
-/// lowest and the highest bits of the hash are left to the tables themselves.
+/// Returns the index of the table of a hash among this number of tables. The
+/// lowest and the highest bits of the hash are not used: the tables themselves
+/// use them.
 fn shard_of(hash: u64, tables: usize) -> usize {
     let mask = tables.next_power_of_two() - 1;
     let shard = (hash >> 20) as usize & mask;

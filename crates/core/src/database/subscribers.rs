@@ -131,6 +131,7 @@ impl SubscriberRegistry {
     }
 
     /// Marks a name as changed for a subscription, and wakes its stream.
+    /// Nothing happens if the subscriber was removed.
     pub(super) fn mark_dirty(&mut self, id: SubscriberId, entry: EntryId, params: ParamsId) {
         if let Some(subscriber) = self.list.get_mut(id.0) {
             subscriber.dirty.insert((entry, params));

@@ -122,15 +122,15 @@ impl Session {
         }
     }
 
-    /// Reports a nonce that is not of the newest response.
+    /// Reports an acknowledgement of a response that is not the newest.
     fn report_stale(&mut self, index: usize, nonce: Nonce) {
         let type_url = self.type_streams[index].type_url.clone();
         self.events.push_back(Event::Stale { type_url, nonce });
     }
 
-    /// Binds a request to the node of the stream and to its type (S1, S2, S3).
-    /// Returns the type; that of a stream for one type may be left out. The
-    /// first node counts, and another one is only reported.
+    /// Checks the protocol and the type of a request, and takes its node if it
+    /// is the first one; another node is only reported (S1, S2, S3). Returns
+    /// the type, which a request on a stream of one type may leave out.
     fn bind_request(
         &mut self,
         mode: Mode,

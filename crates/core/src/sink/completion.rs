@@ -152,7 +152,7 @@ impl Completion {
     }
 
     /// Completes the subscriptions of which the server has sent something, and
-    /// no more for as long as [`Self::receive`] said. Returns them.
+    /// no more for as long as [`Self::record_response`] said. Returns them.
     pub(super) fn complete_silent(&mut self) -> Vec<Subscription> {
         self.complete(|_, stage| matches!(stage, Stage::Receiving { .. }))
     }

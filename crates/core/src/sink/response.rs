@@ -119,7 +119,8 @@ impl<'a> Mentions<'a> {
     }
 }
 
-/// Fails with a name that is not mentioned for the first time in its role.
+/// Fails with the name unless it is mentioned for the first time in its role,
+/// as the caller has found.
 fn check_first(is_first: bool, name: &Name) -> Result<(), &Name> {
     if is_first { Ok(()) } else { Err(name) }
 }

@@ -243,8 +243,8 @@ impl TypeState {
     }
 
     /// Applies a verdict, after which the acknowledgement is due. Returns
-    /// whether the response is ACKed: the owner rejected nothing, and nothing
-    /// was over the limits.
+    /// whether the response is ACKed: the owner rejected nothing, no resource
+    /// was over the limits, and no variant was refused.
     pub(super) fn apply_verdict(
         &mut self,
         mut pending: Box<PendingVerdict>,

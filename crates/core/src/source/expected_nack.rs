@@ -55,7 +55,7 @@ impl TypeStream {
 
     /// Returns whether the text of a NACK names a resource of the response and
     /// none of its invalid clusters: then the invalid clusters are not the
-    /// reason, or not the only one.
+    /// reason, or not the only one. False of a type that has none of these.
     pub(crate) fn blames_pushed_resource(&self, nonce: &Nonce, error: &ErrorDetail) -> bool {
         let Some(pending_ack) = self
             .client_cache

@@ -61,7 +61,7 @@ impl TypeStream {
                         let answer = absent_answer(key, name, has_others);
                         evaluation.answers.push(answer);
                     }
-                    None => remove_of_cursor(resource, resolving, evaluation),
+                    None => remove_for_cursor(resource, resolving, evaluation),
                 }
             }
         }
@@ -301,9 +301,10 @@ impl TypeStream {
     }
 }
 
-/// Removes an undeliverable resource from a cursor that lists it, unless a
-/// subscription by name resolves to it: that one may have taken it.
-fn remove_of_cursor(
+/// Adds the removal of an undeliverable resource for the cursor that lists it,
+/// unless a subscription by name resolves to it, too: that one may have taken
+/// it.
+fn remove_for_cursor(
     resource: &Resource,
     resolving: &[&MatchingSubscription],
     evaluation: &mut Evaluation,

@@ -386,8 +386,8 @@ impl TypeStream {
         }
     }
 
-    /// Sets the resend flags of all subscriptions of a name. The caller marks
-    /// the name dirty.
+    /// Marks all subscriptions of a name for resending, even if nothing
+    /// changed. The caller marks the name dirty.
     pub(super) fn resend_subscriptions(&mut self, db: &Database, name: &Name) {
         for (key, _) in self.subscriptions_of(db, name) {
             if let Some(subscription) = self.subscriptions.get_mut(key) {

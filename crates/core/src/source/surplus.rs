@@ -275,9 +275,9 @@ impl TypeStream {
     }
 
     /// Returns whether the removal of a name waits: as the order of types says
-    /// ([`Order::must_defer_removal`]), but not for a client that resumed with
-    /// a referrer of the name, since the referrer waits for an answer about it
-    /// (S82).
+    /// ([`crate::order::Order::must_defer_removal`]), but not for a client that
+    /// resumed with a referrer of the name, since the referrer waits for an
+    /// answer about it (S82).
     fn removal_waits(
         &self,
         db: &mut Database,
