@@ -44,7 +44,8 @@ impl MemoryStore {
 }
 
 impl State {
-    /// Adds a transaction to the history, and applies it to the contents.
+    /// Adds a transaction to the history, and applies its rows, its lease and
+    /// its idempotency key.
     fn add(&mut self, transaction: &StoredTransaction) {
         let info = &transaction.info;
         for change in &transaction.changes {

@@ -55,7 +55,8 @@ impl Contents {
         }
     }
 
-    /// Adds a subscription, which is not there yet.
+    /// Adds a subscription, which the caller has not added before. Its names
+    /// are in [`Self::take_changed`] as they change from now on.
     pub(super) fn subscribe(&mut self, type_url: &TypeUrl, subscription: &Subscription) {
         let key = (type_url.clone(), subscription.params.clone());
         let database = &mut self.database;
@@ -90,7 +91,8 @@ impl Contents {
         }
     }
 
-    /// Removes a subscription. Contents stay until they are forgotten.
+    /// Removes a subscription. Contents that it covered stay until they are
+    /// forgotten; a wildcard or glob is not complete any more.
     pub(super) fn unsubscribe(&mut self, type_url: &TypeUrl, subscription: &Subscription) {
         let key = (type_url.clone(), subscription.params.clone());
         let Some(subscriber) = self.subscribers.get_mut(&key) else {
@@ -332,7 +334,7 @@ impl Contents {
         keys.collect()
     }
 
-    /// Proves the invariants.
+    /// Proves the invariants of the database and of the subscribers in it.
     pub(super) fn check(&mut self) -> Result<(), String> {
         self.database.check()?;
         for (key, subscriber) in &self.subscribers {

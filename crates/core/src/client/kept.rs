@@ -103,7 +103,8 @@ impl Kept {
         }
     }
 
-    /// Drops the variants of a name that are for these parameters.
+    /// Drops the kept variants of a name that are for these parameters, and the
+    /// name with the last of them.
     pub(super) fn drop_variants(&mut self, key: &Key, params: &Params) {
         let Some(name) = self.names.get_mut(key) else {
             return;
@@ -120,7 +121,8 @@ impl Kept {
         }
     }
 
-    /// Drops everything that is not subscribed to (C25).
+    /// Drops what is kept of names, wildcards and globs that the source is not
+    /// subscribed to any more (C25).
     pub(super) fn drop_unsubscribed(&mut self, subscriptions: &Subscriptions) {
         let is_unsubscribed = |key: &Key| !subscriptions.covers(&key.0, &key.1);
         let unsubscribed_keys: Vec<_> = self

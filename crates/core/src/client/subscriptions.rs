@@ -25,8 +25,8 @@ impl Subscriptions {
         *count == 1
     }
 
-    /// Removes a subscription. Returns whether it was the last of its kind
-    /// (C25).
+    /// Removes a subscription once. Returns whether it was the last of its kind
+    /// (C25); `false` if there was none.
     pub(super) fn remove(&mut self, key: &TypedSubscription) -> bool {
         let Some(count) = self.counts.get_mut(key) else {
             return false;

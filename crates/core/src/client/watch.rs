@@ -97,7 +97,7 @@ pub(super) struct Watches {
 }
 
 impl Watches {
-    /// Adds a watch; its state is evaluated by the caller.
+    /// Adds a watch without a state, which the caller evaluates.
     pub(super) fn add(&mut self, watched: Watched) -> WatchId {
         let id = WatchId(self.next_id);
         self.next_id += 1;
@@ -124,7 +124,7 @@ impl Watches {
         id
     }
 
-    /// Removes a watch.
+    /// Removes a watch, and its news. One that has ended before is ignored.
     pub(super) fn remove(&mut self, id: WatchId) {
         let Some(watch) = self.list.remove(&id) else {
             return;
@@ -154,7 +154,8 @@ impl Watches {
         self.list.get(&id)
     }
 
-    /// Returns the watches that a name of a type concerns.
+    /// Returns the watches that a name of a type concerns: those of the name,
+    /// and those of globs or the wildcard that cover it.
     pub(super) fn of_name(&self, type_url: &TypeUrl, name: &Name) -> Vec<WatchId> {
         let name_watches = self.by_name.get(type_url).and_then(|names| names.get(name));
         let scope_watches = self.by_type.get(type_url).into_iter().flatten();

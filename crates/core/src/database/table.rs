@@ -211,8 +211,9 @@ impl Table {
         id
     }
 
-    /// Frees an entry, unless it is in use. One that was freed before is
-    /// ignored.
+    /// Frees an entry, unless it has contents, subscribers or owners, or a view
+    /// lists it. An entry that was freed before is ignored. To be called
+    /// whenever one of its uses may have been the last.
     pub(super) fn remove_unused(&mut self, id: EntryId) {
         let Some(entry) = self.entries.get(id.0) else {
             return;

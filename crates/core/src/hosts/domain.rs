@@ -75,7 +75,8 @@ impl fmt::Display for Domain<'_> {
 pub struct Domains(Box<str>);
 
 impl Domains {
-    /// Returns a list of domains, in the author's order and in lower case.
+    /// Makes a list of domains, in this order and in lower case. They are kept
+    /// as lines: a line break in one would make two of it.
     pub fn new(domains: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let mut text = String::new();
         for domain in domains {

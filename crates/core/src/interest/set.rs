@@ -47,7 +47,8 @@ impl Interest {
         }
     }
 
-    /// Removes a subscription. Returns whether there was one.
+    /// Removes this very subscription: others that cover the same names stay.
+    /// Returns whether there was one.
     pub(crate) fn remove(&mut self, subscription: &Subscription) -> bool {
         let Subscription { selector, params } = subscription;
         let is_subscribed = self.has(subscription);

@@ -44,7 +44,8 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// Adds the keys and values of an expression.
+    /// Adds the keys and values of an expression. The recursion is as deep as
+    /// the expression, whose depth is limited.
     fn collect(&mut self, expr: &'a Expr) {
         match expr.node() {
             ExprNode::Value { key, value } => {

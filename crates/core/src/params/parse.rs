@@ -62,7 +62,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Parses parameters, separated by commas, up to the end of the text.
+    /// Parses parameters, separated by commas, up to the end of the text. A key
+    /// may be there twice. All errors are of syntax.
     fn read_pairs(&mut self) -> Result<Vec<Pair<'a>>, ConstraintError> {
         let mut pairs = Vec::new();
         self.skip_space();
@@ -153,7 +154,8 @@ impl<'a> Reader<'a> {
         Ok(Cow::Borrowed(word))
     }
 
-    /// Parses the text from after the opening quote to the closing one.
+    /// Parses the text from after the opening quote to the closing one, which
+    /// is skipped. A missing quote and a wrong escape are errors.
     fn read_quoted(&mut self) -> Result<String, ConstraintError> {
         let mut word = String::new();
         loop {

@@ -162,6 +162,7 @@ const WRAPPING_FEATURES: [&str; 3] = [
 
 impl Session {
     /// Opens a stream: adds it to the database, which wakes it from then on.
+    /// [`Self::close`] has to end it.
     #[must_use]
     pub fn open(db: &mut Database, config: Config) -> Self {
         let params = db.intern_params(config.params.clone());

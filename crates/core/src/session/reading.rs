@@ -197,7 +197,8 @@ impl Session {
         has_more
     }
 
-    /// Reads a slice of a request. Returns whether the request has more.
+    /// Reads a slice of a request. Returns whether the request has more. A
+    /// request of a type that is gone has none.
     fn read_slice(&mut self, db: &mut Database, request: &mut UnfinishedRequest) -> bool {
         let mut type_streams = self.type_streams.iter();
         let Some(index) = type_streams.position(|type_stream| type_stream.type_url == request.url)

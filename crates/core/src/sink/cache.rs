@@ -331,7 +331,8 @@ impl Cache {
         }
     }
 
-    /// Reports the error of a name, if it has one.
+    /// Reports the error of a name to its watchers, in place of a value or
+    /// beside it. Does nothing if the name has none.
     pub(super) fn report_error(&self, name: &Name, collector: &mut EffectCollector<'_>) {
         let Some(entry) = self.entries.get(name) else {
             return;

@@ -67,7 +67,8 @@ impl Held {
     }
 }
 
-/// Hashes the parts of a resource that a version should stand for.
+/// Hashes the parts of a resource that a version should stand for: its body,
+/// aliases and TTL.
 fn fingerprint(resource: &Resource) -> u64 {
     let body = resource.body.as_deref().unwrap_or_default();
     let mut hash = XxHash3_128::oneshot(body) as u64;

@@ -160,7 +160,9 @@ impl VerdictApplier<'_> {
         names.flatten().collect()
     }
 
-    /// Records the rejections that have a name as errors of their names.
+    /// Records the rejections that have a name as errors of their names: of a
+    /// resource by the policy for data errors, of a variant beside the others,
+    /// which stay in use.
     fn apply_rejections(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         for rejection in self.rejected {
             // C27: without a name only the server is told.

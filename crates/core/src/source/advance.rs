@@ -180,8 +180,9 @@ impl TypeStream {
         }
     }
 
-    /// Returns whether an item has to wait for a resource of another type
-    /// (S73).
+    /// Returns whether an item of an advance has to wait for a resource of
+    /// another type, as the order of types says (S73). A cursor's items have no
+    /// timeout here: their names are evaluated instead.
     fn must_defer_item(
         &self,
         db: &mut Database,

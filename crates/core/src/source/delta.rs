@@ -223,7 +223,8 @@ impl TypeStream {
     }
 }
 
-/// Writes the items of an advance, and the variants that they replace.
+/// Adds the items of an advance to a draft, and the removals of the variants
+/// that they replace.
 fn write_advance(advance: &Advance, response: &mut Draft) {
     let replaced_variants = advance.replaced_variants();
     response.removed_variants.extend(replaced_variants);

@@ -280,7 +280,8 @@ impl TypeStream {
         }
     }
 
-    /// Ends the first request: names of later ones are not resumed.
+    /// Ends the first request of a resumed client, and counts its names: those
+    /// of later requests are not resumed. Does nothing at a later request.
     pub(crate) fn end_first_request(&mut self) {
         let named_count = self.subscriptions.len();
         if let Some(resumption) = self

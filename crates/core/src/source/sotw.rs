@@ -112,7 +112,8 @@ impl TypeStream {
     }
 
     /// Returns the names that a whole set does not list any more, up to a
-    /// limit.
+    /// limit, for reports; none for types without whole sets. The set itself
+    /// says it by leaving them out.
     fn left_out(&self, push: &Push) -> Vec<Name> {
         if !self.kind.whole_set {
             return Vec::new();

@@ -232,7 +232,9 @@ impl TypeStream {
         changed_names
     }
 
-    /// Returns the resources that the client holds by cursors, by their names.
+    /// Returns the resources that the client holds by cursors, by their names,
+    /// each as the client cache has it: of an exception, its records. All names
+    /// of all views are visited.
     fn held_by_cursors(&self, db: &mut Database) -> HashMap<Name, Vec<CachedResource>> {
         let mut held_resources: HashMap<Name, Vec<CachedResource>> = HashMap::new();
         for cursor in self.client_cache.cursors() {

@@ -91,7 +91,9 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Applies an answer, which ends the wait for the first one.
+    /// Applies an answer about the resource of a node: it ends the wait for the
+    /// first one, an error that is not about the resource, and an earlier
+    /// removal. The content is the next version of the node.
     fn apply_answer(&mut self, id: NodeId, content: Content<V>, keys: Vec<Arc<Key<S>>>) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
