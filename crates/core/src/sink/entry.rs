@@ -216,8 +216,9 @@ impl Entry {
         self.contents != Contents::Nothing
     }
 
-    /// Returns whether the server has said nothing of the name: a fetch timer
-    /// that ran out is not its word.
+    /// Returns whether the server has said nothing of the name. That no
+    /// response came in time is no word of it, unless that means that the name
+    /// does not exist (C34).
     pub(super) fn is_unanswered(&self) -> bool {
         let waits = matches!(self.state, CacheState::Requested | CacheState::Timeout);
         waits && !self.has_value()

@@ -279,8 +279,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.next_id
     }
 
-    /// Records that a root shows a node by itself, and publishes the root
-    /// again.
+    /// Records that a root shows a node by itself. The root is published again.
     fn add_to_root(&mut self, root: RootId, node_id: NodeId) {
         if let Some(node) = self.nodes.get_mut(&node_id) {
             node.roots.insert(root);
