@@ -4,10 +4,11 @@
 use super::contents::Key;
 use super::fallback::Fallback;
 use super::source::Source;
+use super::subscriptions::TypedSubscription;
 use super::view::SourceView;
 use super::{Client, ServerId, SourceId};
 use crate::Moment;
-use crate::sink::{Cause, Event, WatchError};
+use crate::sink::{Cause, Event, SinkError, WatchError};
 
 impl Client {
     /// Makes a server the current one of a source if it precedes the current
@@ -151,6 +152,30 @@ impl Client {
             let kept_keys = SourceView::new(source, &mut self.servers).supersede_all();
             kept_keys.iter().for_each(|key| self.touch(key));
         }
+    }
+
+    /// Subscribes at all of these servers, or at none if one of them carries
+    /// another type.
+    pub(super) fn subscribe_at(
+        &mut self,
+        ids: &[ServerId],
+        key: &TypedSubscription,
+        now: Moment,
+    ) -> Result<(), SinkError> {
+        for (failed_index, id) in ids.iter().enumerate() {
+            let Some(server) = self.servers.get_mut(id) else {
+                continue;
+            };
+            if let Err(error) = server.subscribe(key, now) {
+                for id in &ids[..failed_index] {
+                    if let Some(server) = self.servers.get_mut(id) {
+                        server.unsubscribe(key);
+                    }
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// Subscribes at the servers that the choice of a source has opened, and

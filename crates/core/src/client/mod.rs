@@ -182,30 +182,6 @@ impl Client {
         Ok(())
     }
 
-    /// Subscribes at all of these servers, or at none if one of them carries
-    /// another type.
-    fn subscribe_at(
-        &mut self,
-        ids: &[ServerId],
-        key: &(TypeUrl, Subscription),
-        now: Moment,
-    ) -> Result<(), SinkError> {
-        for (failed_index, id) in ids.iter().enumerate() {
-            let Some(server) = self.servers.get_mut(id) else {
-                continue;
-            };
-            if let Err(error) = server.subscribe(key, now) {
-                for id in &ids[..failed_index] {
-                    if let Some(server) = self.servers.get_mut(id) {
-                        server.unsubscribe(key);
-                    }
-                }
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
     /// Ends a subscription. With the last of its kind, the server is told, and
     /// then the contents are dropped (C25).
     pub fn unsubscribe(

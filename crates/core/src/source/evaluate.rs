@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::client_cache::{Answer, CachedResource, Update, Variant, same_variant, variant_of};
-use super::matching::{MatchingSubscription, resolves_to};
+use super::matching::{MatchingSubscription, desired_by, resolves_to};
 use super::{AnswerKind, PushContext, Subscription, SubscriptionKey, TypeStream};
 use crate::database::{Choice, Database, same_resource};
 use crate::kind::NegativeForm;
@@ -456,24 +456,6 @@ pub(super) fn absent_answer(
         error: None,
         is_implicit,
     }
-}
-
-/// Returns the resources that these subscriptions resolve to, each variant
-/// once.
-fn desired_by(matching: &[MatchingSubscription]) -> Vec<Arc<Resource>> {
-    let mut desired_resources: Vec<Arc<Resource>> = Vec::new();
-    for resource in matching
-        .iter()
-        .filter_map(|subscription| subscription.choice.resource())
-    {
-        if !desired_resources
-            .iter()
-            .any(|other| same_variant(other, resource))
-        {
-            desired_resources.push(Arc::clone(resource));
-        }
-    }
-    desired_resources
 }
 
 /// Adds upserts of the desired variants of a name that can be delivered and

@@ -82,3 +82,21 @@ pub(super) fn resolves_to(matching: &MatchingSubscription, resource: &Arc<Resour
     let chosen = matching.choice.resource();
     chosen.is_some_and(|chosen| same_variant(chosen, resource))
 }
+
+/// Returns the resources that these subscriptions resolve to, each variant
+/// once.
+pub(super) fn desired_by(matching: &[MatchingSubscription]) -> Vec<Arc<Resource>> {
+    let mut desired_resources: Vec<Arc<Resource>> = Vec::new();
+    for resource in matching
+        .iter()
+        .filter_map(|subscription| subscription.choice.resource())
+    {
+        if !desired_resources
+            .iter()
+            .any(|other| same_variant(other, resource))
+        {
+            desired_resources.push(Arc::clone(resource));
+        }
+    }
+    desired_resources
+}
