@@ -59,7 +59,7 @@ pub struct RareFacts {
 }
 
 impl RareFacts {
-    /// The value for [`Facts::rare`]: `None` if no fact is set.
+    /// Returns the facts as [`Facts::rare`] has them: `None` if no fact is set.
     #[must_use]
     pub fn boxed(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
@@ -73,13 +73,13 @@ impl Facts {
         self.references.binary_search(reference).is_ok()
     }
 
-    /// The base sets that a virtual host belongs to.
+    /// Returns the base sets that a virtual host belongs to.
     #[must_use]
     pub fn base_sets(&self) -> &[Box<str>] {
         self.rare.as_ref().map_or(&[], |rare| &rare.base_sets)
     }
 
-    /// Inline route configurations of a listener that use VHDS.
+    /// Returns the inline route configurations of a listener that use VHDS.
     #[must_use]
     pub(crate) fn inline_vhds_routes(&self) -> &[Name] {
         self.rare
@@ -87,7 +87,8 @@ impl Facts {
             .map_or(&[], |rare| &rare.inline_vhds_routes)
     }
 
-    /// The version of a route configuration's `vhds` block, if it has one.
+    /// Returns the version of a route configuration's `vhds` block, if it has
+    /// one.
     #[must_use]
     pub fn vhds_version(&self) -> Option<&Version> {
         self.rare.as_ref()?.vhds_version.as_ref()
@@ -115,7 +116,7 @@ impl Facts {
         rare.is_some_and(|rare| rare.holds_keys)
     }
 
-    /// Facts with nothing in them.
+    /// Returns facts with nothing in them.
     #[must_use]
     pub(crate) fn none() -> &'static Self {
         static NONE: std::sync::LazyLock<Facts> = std::sync::LazyLock::new(Facts::default);

@@ -28,24 +28,24 @@ struct List {
 }
 
 impl InitialVersions {
-    /// The number of names.
+    /// Returns the number of names.
     #[must_use]
     pub fn len(&self) -> usize {
         self.as_slice().len()
     }
 
-    /// Whether there is none.
+    /// Returns whether the client names no resource.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Names and versions, in the order of the request.
+    /// Returns names and versions, in the order of the request.
     pub fn iter(&self) -> std::slice::Iter<'_, (Name, Version)> {
         self.as_slice().iter()
     }
 
-    /// The version that the client holds of a name.
+    /// Returns the version that the client holds of a name.
     #[must_use]
     pub fn get(&self, name: &Name) -> Option<&Version> {
         let list = self.0.as_ref()?;
@@ -53,7 +53,7 @@ impl InitialVersions {
         Some(&list.versions[index as usize].1)
     }
 
-    /// The bytes of the longest name.
+    /// Returns the length of the longest name in bytes.
     #[must_use]
     pub fn longest_name(&self) -> usize {
         self.0.as_ref().map_or(0, |list| list.longest_name)
@@ -74,13 +74,14 @@ impl InitialVersions {
         }
     }
 
-    /// Names and versions, in the order of the request.
+    /// Returns names and versions, in the order of the request.
     pub(crate) fn as_slice(&self) -> &[(Name, Version)] {
         self.0.as_ref().map_or(&[], |list| &list.versions)
     }
 }
 
 impl List {
+    /// Returns the index of a name among the versions.
     fn find(&self, name: &Name) -> Option<u32> {
         let is_name = |index: &u32| self.versions[*index as usize].0 == *name;
         let index = self.by_name.find(self.hasher.hash_one(name), is_name);

@@ -48,7 +48,7 @@ pub struct Locator {
 }
 
 impl From<&str> for Locator {
-    /// A plain name, without parameters.
+    /// Makes a plain name, without parameters.
     fn from(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -69,7 +69,7 @@ impl Locators {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The list itself; a copy if it is shared.
+    /// Returns the list itself; copies it if it is shared.
     #[must_use]
     pub fn into_vec(self) -> Vec<Locator> {
         Arc::unwrap_or_clone(self.0)
@@ -215,7 +215,7 @@ impl From<DeltaResponse> for Response {
 }
 
 impl Response {
-    /// The type of its resources.
+    /// Returns the type of its resources.
     #[must_use]
     pub fn type_url(&self) -> &TypeUrl {
         match self {
@@ -224,7 +224,7 @@ impl Response {
         }
     }
 
-    /// The nonce of the response.
+    /// Returns the nonce of the response.
     #[must_use]
     pub fn nonce(&self) -> &Nonce {
         match self {
@@ -275,7 +275,7 @@ pub enum Form {
 }
 
 impl WireResource {
-    /// A resource that is sent in full.
+    /// Makes a resource that is sent in full.
     #[must_use]
     pub fn full(resource: Arc<Resource>) -> Self {
         Self {

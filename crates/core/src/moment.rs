@@ -14,19 +14,20 @@ impl Moment {
     /// The start of the caller's clock.
     pub const START: Self = Self(Duration::ZERO);
 
-    /// The moment that lies `since_start` after the caller's start.
+    /// Makes the moment that lies `since_start` after the caller's start.
     #[must_use]
     pub const fn new(since_start: Duration) -> Self {
         Self(since_start)
     }
 
-    /// The moment that lies `millis` milliseconds after the caller's start.
+    /// Makes the moment that lies `millis` milliseconds after the caller's
+    /// start.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(Duration::from_millis(millis))
     }
 
-    /// The time since the caller's start.
+    /// Returns the time since the caller's start.
     #[must_use]
     pub const fn since_start(self) -> Duration {
         self.0
@@ -36,6 +37,7 @@ impl Moment {
 impl Add<Duration> for Moment {
     type Output = Self;
 
+    /// Returns the moment after a wait, at most the last one that can be told.
     fn add(self, wait: Duration) -> Self {
         Self(self.0.saturating_add(wait))
     }
@@ -44,6 +46,7 @@ impl Add<Duration> for Moment {
 impl Sub for Moment {
     type Output = Duration;
 
+    /// Returns the time between two moments; zero if the earlier one is later.
     fn sub(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }

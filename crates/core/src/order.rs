@@ -56,7 +56,7 @@ struct InUse {
 }
 
 impl InUse {
-    /// Whether the client may use this resource.
+    /// Returns whether the client may use this resource.
     fn may_include(&self, url: &TypeUrl, name: &Name) -> bool {
         self.types.contains(url.as_str()) || self.references.contains(&reference(url, name))
     }
@@ -93,10 +93,13 @@ impl<'a> OtherTypes<'a> {
         (type_stream, Self { before, after })
     }
 
+    /// Returns the other type streams.
     pub(crate) fn iter(self) -> impl Iterator<Item = &'a TypeStream> {
         self.before.iter().chain(self.after)
     }
 
+    /// Returns the type stream of a type, unless it is the one that is left
+    /// out.
     pub(crate) fn find(self, url: &str) -> Option<&'a TypeStream> {
         self.iter().find(|other| other.type_url.as_str() == url)
     }
@@ -120,7 +123,7 @@ pub(crate) struct Order<'a> {
 }
 
 impl<'a> Order<'a> {
-    /// Returns the order of one type among others, for one push. `draining` and
+    /// Makes the order of one type among others, for one push. `draining` and
     /// `draining_types` are the references, and the types of which any resource
     /// may be referred to, that stay in use for a while. `resuming` is whether
     /// the client reconnected and has yet to subscribe to all its types.
@@ -143,7 +146,7 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Checks whether a dependency of a resource has to be sent first: the
+    /// Returns whether a dependency of a resource has to be sent first: the
     /// client lacks it, or cannot use it yet (S73). A dependency that cannot be
     /// sent is not waited for.
     pub(crate) fn must_defer_addition(
@@ -162,7 +165,7 @@ impl<'a> Order<'a> {
         )
     }
 
-    /// Checks whether a resource that the client holds cannot be used before a
+    /// Returns whether a resource that the client holds cannot be used before a
     /// dependency arrives: a cluster needs its endpoints (S52).
     fn lacks_dependency(&self, db: &mut Database, kind: &Kind, reference: &Reference) -> bool {
         let Some(type_stream) = self.type_stream(&reference.type_url) else {
@@ -179,8 +182,7 @@ impl<'a> Order<'a> {
     }
 
     /// Returns the state of a dependency at the client. A type that is not sent
-    /// before
-    /// `kind` counts as `NotSubscribed`.
+    /// before `kind` counts as `NotSubscribed`.
     fn dependency_state(
         &self,
         db: &mut Database,
@@ -198,10 +200,10 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Checks whether a removal has to wait, since the client may still use the
-    /// resource: old referrers drain, a referrer is about to be replaced, or
-    /// the client has yet to subscribe to a type that may refer to it (S73,
-    /// S81).
+    /// Returns whether the client may still use a resource that is to be
+    /// removed: old referrers drain, a referrer is about to be replaced, or the
+    /// client has yet to subscribe to a type that may refer to it (S73, S81).
+    /// The rule for all types; who asks may know of a reason not to wait.
     pub(crate) fn must_defer_removal(&self, db: &mut Database, removal: Removal<'_>) -> bool {
         let Removal { type_url, name, .. } = removal;
         if self.is_draining(db, removal) || self.awaits_referring_type(type_url) {
@@ -211,7 +213,7 @@ impl<'a> Order<'a> {
         in_use.may_include(type_url, name)
     }
 
-    /// Checks whether old referrers of a resource may be draining.
+    /// Returns whether old referrers of a resource may be draining.
     ///
     /// A set with an invalid cluster is sent no longer than needed, since Envoy
     /// NACKs it. If an Envoy resumed with a route name for each listener, it
@@ -239,7 +241,7 @@ impl<'a> Order<'a> {
         })
     }
 
-    /// Checks whether a referrer of a name is about to be replaced by one that
+    /// Returns whether a referrer of a name is about to be replaced by one that
     /// does not refer to it; the client then unsubscribes from the name by
     /// itself. A resumed resource may refer to anything, and so may a type that
     /// a resuming client has yet to subscribe to. Clusters do not count: Envoy
@@ -262,7 +264,7 @@ impl<'a> Order<'a> {
         in_use.may_include(url, name) || (self.resuming && referring_types.any(is_missing))
     }
 
-    /// Checks whether an Envoy resumed with a route name for each listener,
+    /// Returns whether an Envoy resumed with a route name for each listener,
     /// while none of its possible listeners has inline routes.
     fn names_all_routes(&self, db: &mut Database) -> bool {
         let listeners = self.others.find(kind::LDS);
@@ -277,8 +279,8 @@ impl<'a> Order<'a> {
         resumption.is_some_and(|resumption| resumption.named_count >= listener_count)
     }
 
-    /// Whether a reconnected client has yet to subscribe to a type that may
-    /// refer to this one, directly or through others.
+    /// Returns whether a reconnected client has yet to subscribe to a type that
+    /// may refer to this one, directly or through others.
     fn awaits_referring_type(&self, url: &TypeUrl) -> bool {
         let is_awaited = |referring: &&str| {
             Kind::reaches(referring, url.as_str()) && self.others.find(referring).is_none()
@@ -296,14 +298,14 @@ impl<'a> Order<'a> {
             if type_stream.holds_unknown_bodies() {
                 in_use.types.extend(type_stream.kind.refers_to);
             }
-            type_stream.each_dropped_reference(db, |reference| {
+            type_stream.visit_dropped_references(db, |reference| {
                 in_use.references.insert(reference.clone());
             });
         }
         in_use
     }
 
-    /// Checks whether a resource that the client will hold, and that is
+    /// Returns whether a resource that the client will hold, and that is
     /// desired, refers to a name: the client then waits for an answer about the
     /// name (S82). All names of one order must be of one type, since the
     /// references are collected for the first.
@@ -312,7 +314,7 @@ impl<'a> Order<'a> {
             let mut references = HashSet::new();
             for type_stream in self.others.iter() {
                 if type_stream.kind.refers_to.contains(&url.as_str()) {
-                    type_stream.each_reference(db, |reference| {
+                    type_stream.visit_references(db, |reference| {
                         references.insert(reference.clone());
                     });
                 }
@@ -322,18 +324,20 @@ impl<'a> Order<'a> {
         references.contains(&reference(url, name))
     }
 
-    /// Whether the client is subscribed to a type that may refer to this one.
+    /// Returns whether the client is subscribed to a type that may refer to
+    /// this one.
     pub(crate) fn has_referring_type(&self, url: &TypeUrl) -> bool {
         let mut others = self.others.iter();
         others.any(|other| other.kind.refers_to.contains(&url.as_str()))
     }
 
+    /// Returns the type stream of another type, if the client has it.
     fn type_stream(&self, url: &TypeUrl) -> Option<&'a TypeStream> {
         self.others.find(url.as_str())
     }
 }
 
-/// The key of a resource among references.
+/// Returns the key of a resource among references.
 fn reference(url: &TypeUrl, name: &Name) -> Reference {
     Reference {
         type_url: url.clone(),

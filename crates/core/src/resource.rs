@@ -37,7 +37,7 @@ macro_rules! wire_string {
                 Self($made(text.as_ref()))
             }
 
-            /// The string as it is on the wire.
+            /// Returns the string as it is on the wire.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -79,8 +79,9 @@ wire_string!(
 );
 
 impl Nonce {
-    /// The number in hexadecimal. Every response has a nonce, so the digits are
-    /// not written by a formatter, which costs more than all else here.
+    /// Makes the nonce of a number: its hexadecimal digits. Every response has
+    /// a nonce, so the digits are not written by a formatter, which costs more
+    /// than all else here.
     #[must_use]
     pub(crate) fn of_number(number: u64) -> Self {
         let mut digits = [0; 16];
@@ -109,20 +110,21 @@ fn shared_url(text: &str) -> Arc<str> {
 }
 
 impl Version {
-    /// The version of a body: a hash of its bytes, so that the same contents
-    /// have the same version in every process (S48, S71).
+    /// Makes the version of a body: a hash of its bytes, so that the same
+    /// contents have the same version in every process (S48, S71).
     #[must_use]
     pub fn of_body(body: &[u8]) -> Self {
         Self::of_hash(XxHash3_128::oneshot(body))
     }
 
-    /// The version of a resource that a client holds at a version that it did
-    /// not say: no resource has it.
+    /// Makes the version of a resource that a client holds at a version that it
+    /// did not say: no resource has it.
     pub(crate) fn unknown() -> Self {
         Self(SmolStr::default())
     }
 
-    /// Writes the upper half of a 128-bit hash: sixteen characters.
+    /// Makes a version of the upper half of a 128-bit hash: sixteen hexadecimal
+    /// digits.
     #[must_use]
     pub fn of_hash(hash: u128) -> Self {
         Self(format_smolstr!("{:016x}", (hash >> 64) as u64))
@@ -168,7 +170,7 @@ impl Resource {
         }
     }
 
-    /// The clients that the resource is for; without constraints, all.
+    /// Returns the clients that the resource is for; without constraints, all.
     #[must_use]
     pub fn clients(&self) -> Constraints {
         let constraints = self.constraints.clone();

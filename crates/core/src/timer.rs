@@ -16,7 +16,8 @@ pub(crate) struct EarliestDeadline {
 }
 
 impl EarliestDeadline {
-    /// No deadline yet; those that are not `after` this moment do not count.
+    /// Makes an earliest deadline of none yet; only those that are later than
+    /// this moment count.
     pub(crate) fn after(after: Moment) -> Self {
         Self {
             after,
@@ -34,7 +35,7 @@ impl EarliestDeadline {
         }
     }
 
-    /// The earliest deadline; `None` if none counts.
+    /// Returns the earliest deadline; `None` if none counts.
     pub(crate) fn get(self) -> Option<Moment> {
         self.earliest
     }
@@ -66,7 +67,7 @@ impl<K: Ord + Clone> Timers<K> {
         self.deadlines.insert(key, deadline);
     }
 
-    /// The deadline of a key.
+    /// Returns the deadline of a key.
     #[must_use]
     pub(crate) fn get(&self, key: &K) -> Option<Moment> {
         self.deadlines.get(key).copied()
@@ -87,7 +88,7 @@ impl<K: Ord + Clone> Timers<K> {
         self.order.retain(|(_, key)| deadlines.contains_key(key));
     }
 
-    /// The earliest deadline.
+    /// Returns the earliest deadline.
     #[must_use]
     pub(crate) fn next(&self) -> Option<Moment> {
         self.order.first().map(|(deadline, _)| *deadline)

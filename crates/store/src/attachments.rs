@@ -40,7 +40,7 @@ struct Attachment {
 }
 
 impl Attachments {
-    /// The paths of all attachments.
+    /// Returns the paths of all attachments.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
         self.0.keys()
     }

@@ -76,6 +76,22 @@ pub(crate) enum NewState {
 }
 
 impl File {
+    /// Records the stamp of the file, and those of its attachments. If one of
+    /// them has changed, or the system `told` of a change, the file is unread
+    /// since then.
+    pub(crate) fn note_stamp(&mut self, stamp: Stamp, told: Option<Instant>) {
+        let any_attached_changed = self.attachments.update_stamps();
+        let is_same = self.stamp.as_ref() == Some(&stamp) && !any_attached_changed;
+        self.stamp = Some(stamp);
+        match told {
+            Some(told) => self.unread_since = Some(told),
+            // Without a notification, the time of the change is unknown, and
+            // now is the safe assumption.
+            None if !is_same => self.unread_since = Some(Instant::now()),
+            None => {}
+        }
+    }
+
     /// Forgets the contents that were read of the file, because it has changed
     /// since, unless they are served already.
     pub(crate) fn forget_read(&mut self) {

@@ -62,7 +62,7 @@ struct FoundFiles {
 pub const ORIGIN: &str = "files";
 
 impl Files {
-    /// Returns the files at these paths, each a file or a directory. Nothing is
+    /// Makes the files at these paths, each a file or a directory. Nothing is
     /// read yet.
     pub fn new<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>, options: Options) -> Self {
         Self {
@@ -79,11 +79,11 @@ impl Files {
 
     /// Reads the files that changed, and settles them. Nothing is applied until
     /// every file has been good, unless what was served before the start was
-    /// recalled. `scan_files` scans the files, and gets the
-    /// paths of all attachments. Files at `touched`, which are absolute paths,
-    /// are read even if they look unchanged. On the last try nothing is put
-    /// off, and a file that looks half written is bad. Returns when to read
-    /// files again, if something was put off.
+    /// recalled. `scan_files` scans the files; it gets the paths of all
+    /// attachments. Files at `touched`, which are absolute paths, are read even
+    /// if they look unchanged. On the last try nothing is put off, and a file
+    /// that looks half written is bad. Returns after how long to read files
+    /// again, if something was put off.
     pub(crate) fn refresh(
         &mut self,
         scan_files: &mut dyn FnMut(&[PathBuf]) -> Scan,
@@ -98,7 +98,7 @@ impl Files {
         self.settle();
         match (self.loaded, self.is_recalled()) {
             (false, true) if self.is_servable() => {
-                self.target.loaded();
+                self.target.declare_loaded();
                 self.loaded = true;
             }
             (false, false) if self.is_all_good() => self.apply_first(),
@@ -114,9 +114,10 @@ impl Files {
         }
     }
 
-    /// Checks whether to put off changes because files are unstable, so that a
-    /// swap of several files is one change. After `patience`, the stable files
-    /// are settled all the same.
+    /// Records whether files are unstable now. Returns whether to put off
+    /// changes for that reason, so that a swap of several files is one change:
+    /// for as long as `patience` at most, after which the stable files are
+    /// settled all the same.
     fn update_put_off(&mut self, unstable: bool) -> bool {
         if !unstable {
             self.put_off_since = None;
@@ -154,7 +155,8 @@ impl Files {
     }
 
     /// Reads the files that changed by a scan. Records files that are gone, and
-    /// paths that could not be scanned. `touched` is `None` on a second scan.
+    /// paths that could not be scanned. `touched` is `None` on a second scan:
+    /// then only files that changed after the first one are read.
     fn reread(&mut self, scan: Scan, touched: Option<&Touched>, last_try: bool) -> Reread {
         self.note_failed(&scan);
         let mut reread = Reread {
@@ -218,8 +220,7 @@ impl Files {
     }
 
     /// Takes the new state of a file as an edit, and remembers it as settled.
-    /// Returns
-    /// `None` if the file has no new state.
+    /// Returns `None` if the file has no new state.
     fn take_edit(&mut self, id: &FileId) -> Option<Edit> {
         let file = self.files.get_mut(id)?;
         let document = match file.new_state.take()? {
@@ -237,8 +238,8 @@ impl Files {
         })
     }
 
-    /// Returns whether the contents of all files are known: those that are not
-    /// served so far are about to be proposed.
+    /// Returns whether the contents of all files are known: each file is
+    /// served, or is among those that are about to be proposed.
     fn is_all_known(&self, proposed: &[FileId]) -> bool {
         let proposed: HashSet<&FileId> = proposed.iter().collect();
         let mut files = self.files.iter();
@@ -296,9 +297,9 @@ impl Files {
         }
     }
 
-    /// Applies the contents of all files, which are all good for the first
-    /// time. Files without any resource are an error, unless the options allow
-    /// that: clients would remove all that they have.
+    /// Applies the contents of all files. The caller has seen that all are
+    /// good, for the first time. Files without any resource are an error,
+    /// unless the options allow that: clients would remove all that they have.
     pub(crate) fn apply_first(&mut self) {
         let mut served = self.files.values().filter_map(|file| file.served);
         if !self.options.allow_empty && served.all(|resources| resources == 0) {
@@ -310,7 +311,7 @@ impl Files {
             Ok(()) => {
                 let ids: Vec<FileId> = self.files.keys().cloned().collect();
                 self.keep_served(&ids);
-                self.target.loaded();
+                self.target.declare_loaded();
                 self.loaded = true;
             }
             Err(error) => self.fail_roots(&Fault::Refused(error)),
@@ -406,16 +407,7 @@ impl Files {
             let attached_told = touched.and_then(|touched| file.attachments.last_told(touched));
             let told = own_told.map(|told| told.max(attached_told));
             let is_open = !last_try && (is_open || file.attachments.any_in(&scan.open));
-            let any_attached_changed = file.attachments.update_stamps();
-            let is_same = file.stamp.as_ref() == Some(&stamp) && !any_attached_changed;
-            file.stamp = Some(stamp);
-            match told.flatten() {
-                Some(told) => file.unread_since = Some(told),
-                // Without a notification, the time of the change is unknown,
-                // and now is the safe assumption.
-                None if !is_same => file.unread_since = Some(Instant::now()),
-                None => {}
-            }
+            file.note_stamp(stamp, told.flatten());
 
             let is_changing = |since: Instant| since.elapsed() < self.options.quiet;
             let is_unstable = !last_try && file.unread_since.is_some_and(is_changing);
@@ -435,10 +427,10 @@ impl Files {
         files
     }
 
-    /// Records the outcome of reading a file. `None` means that its bytes are
-    /// unchanged. A file that looks half written gets some time, unless this is
-    /// the last try: then only the time is recorded, and the result is true,
-    /// because the file has to be read again.
+    /// Records the outcome of reading a file; `None` is that its bytes are
+    /// unchanged. Returns whether the file has to be read again: it looks half
+    /// written, and is given some time before it counts as bad, unless this is
+    /// the last try. Nothing else is recorded of it then.
     pub(crate) fn note_read(
         &mut self,
         id: &FileId,
@@ -471,8 +463,9 @@ impl Files {
     }
 }
 
-/// Makes the decoded contents the new state of a file. Contents with mistakes
-/// are no new state, and the file is bad.
+/// Makes the decoded contents the new state of a file, to be proposed. Contents
+/// with mistakes are no new state: the file is bad, and what is served of it
+/// stays.
 fn take_decoded(file: &mut File, mut decoded: Decoded) {
     file.warnings = std::mem::take(&mut decoded.warnings);
     if decoded.errors.is_empty() {

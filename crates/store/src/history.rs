@@ -43,6 +43,7 @@ pub fn changes_between(
     let revisions = revisions_between(store, first, last)?;
     let mut net_changes: BTreeMap<RowKey, (Option<Row>, Option<Row>)> = BTreeMap::new();
     for revision in revisions {
+        // A revision that the store has forgotten since it was listed has none.
         for change in store.changes(revision)?.unwrap_or_default() {
             let entry = net_changes.entry(change.key);
             let (_, after) = entry.or_insert((change.before, None));

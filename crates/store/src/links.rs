@@ -25,7 +25,8 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Adds the links and the entry that decide where a path leads.
+    /// Adds the entries that decide where a path leads: each link on its way,
+    /// and its end or the place where it breaks off.
     pub(crate) fn add(&mut self, path: &Path) {
         let path = absolute(path);
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {

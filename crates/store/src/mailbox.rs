@@ -55,6 +55,8 @@ pub(crate) struct Mailbox {
 pub(crate) struct Stopped;
 
 impl Mailbox {
+    /// Locks the mail. A panic of another thread does not keep this one from
+    /// it.
     fn lock(&self) -> MutexGuard<'_, Mail> {
         self.mail.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -112,6 +114,8 @@ impl Mailbox {
         open.keys().cloned().collect()
     }
 
+    /// Locks the files that are open for writing, as [`Self::lock`] does the
+    /// mail.
     fn lock_open(&self) -> MutexGuard<'_, HashMap<PathBuf, Instant>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -36,13 +36,16 @@ impl MemoryStore {
         }
     }
 
+    /// Locks the state. A panic of another thread does not keep this one from
+    /// it.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Adds a transaction to the history, and applies it to the contents.
+    /// Adds a transaction to the history, and applies its rows, its lease and
+    /// its idempotency key.
     fn add(&mut self, transaction: &StoredTransaction) {
         let info = &transaction.info;
         for change in &transaction.changes {

@@ -51,8 +51,9 @@ impl Notifications {
     }
 
     /// Watches these directories and no others. Returns whether one of them is
-    /// new, so that a change in it may have been missed. A directory that
-    /// cannot be watched is a warning. Does nothing without notifications.
+    /// new, so that a change in it may have been missed and the caller has to
+    /// scan again. A directory that cannot be watched is a warning. Does
+    /// nothing without notifications.
     pub(crate) fn watch_only<'a>(&mut self, paths: impl Iterator<Item = &'a PathBuf>) -> bool {
         let Some(watcher) = &mut self.watcher else {
             return false;
@@ -106,7 +107,7 @@ fn add_event(mailbox: &Mailbox, event: notify::Result<Event>) {
 }
 
 /// Returns what an event means for its file. Only Linux notifies when a file is
-/// closed, so no file counts as open elsewhere.
+/// closed, so no file counts as open on other systems.
 fn path_event(event: &Event) -> PathEvent {
     match event.kind {
         EventKind::Modify(ModifyKind::Name(_)) | EventKind::Access(_) | EventKind::Remove(_) => {
@@ -135,6 +136,7 @@ fn is_linked(meta: &fs::Metadata) -> bool {
     meta.nlink() > 1
 }
 
+/// Returns `false`: the system does not tell.
 #[cfg(not(unix))]
 fn is_linked(_: &fs::Metadata) -> bool {
     false
@@ -150,6 +152,7 @@ fn is_change(kind: &EventKind) -> bool {
     }
 }
 
+/// Makes the warning that a path is not watched.
 fn unwatched(path: &impl ToString, error: &notify::Error) -> Finding {
     let reason = error.to_string();
     Finding::whole(&path.to_string().into(), Fault::Unwatched { reason })

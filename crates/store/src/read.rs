@@ -41,9 +41,8 @@ impl Outcome {
 }
 
 /// Reads and decodes the file at a path. `file` is its name in findings.
-/// Returns
-/// `None` if its bytes and those of its attachments are still the `known` ones. A
-/// file that cannot be read has that as its mistake.
+/// Returns `None` if its bytes and those of its attachments are still the
+/// `known` ones. A file that cannot be read has that as its mistake.
 pub(crate) fn read(
     path: &Path,
     file: &Arc<str>,

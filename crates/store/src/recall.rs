@@ -35,6 +35,7 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
+    /// Makes a keeper that has recalled nothing.
     pub(crate) fn new(store: Arc<EmbeddedStore>) -> Self {
         Self {
             store,
@@ -44,7 +45,8 @@ impl Keeper {
         }
     }
 
-    /// Records why the store cannot keep or recall what is served.
+    /// Records why the store cannot keep, or recall, what is served: a warning
+    /// in the status of the files.
     fn report(&mut self, reason: &impl ToString) {
         let name: Arc<str> = self.store.file().display().to_string().into();
         let reason = reason.to_string();
@@ -53,7 +55,8 @@ impl Keeper {
 }
 
 impl Files {
-    /// Lets what is served of these files be known at the next start.
+    /// Lets what is served of these files be known at the next start: it is
+    /// kept in this store.
     #[must_use]
     pub fn keep_in(mut self, store: Arc<EmbeddedStore>) -> Self {
         self.keeper = Some(Keeper::new(store));
@@ -101,7 +104,8 @@ impl Files {
         self.forget_foreign(&foreign);
     }
 
-    /// Makes what was served of a file its new state.
+    /// Makes what was served of a file its new state, as if the file had been
+    /// read below this configured path.
     fn propose_recalled(&mut self, root: usize, served: ServedFile) {
         let ServedFile {
             name,
@@ -120,8 +124,9 @@ impl Files {
         self.files.insert(id, file);
     }
 
-    /// Applies the files that were recalled. Those that the other contents
-    /// contradict by now are as if they had not been.
+    /// Applies the files that were recalled, and records the configured paths
+    /// of which there are any. If the server refuses them, since they
+    /// contradict other contents by now, it is as if nothing had been recalled.
     fn apply_recalled(&mut self) {
         self.files.retain(|_, file| file.served.is_some());
         let names: Vec<&Arc<str>> = self.files.keys().map(|id| &id.name).collect();
@@ -171,8 +176,9 @@ impl Files {
             })
     }
 
-    /// Keeps what is served of some files, if it is not what the store has, and
-    /// of those that could not be kept before.
+    /// Keeps what is served of these files in the store, where that is not what
+    /// the store has; and of files that could not be kept before. If the store
+    /// fails, that is reported, and the files are due with the next call.
     pub(crate) fn keep_served(&mut self, ids: &[FileId]) {
         let Some(keeper) = self.keeper.as_mut().filter(|_| self.options.guard) else {
             return;
@@ -218,7 +224,8 @@ impl Files {
     }
 }
 
-/// Returns the hash of what is served of a file, whatever its order.
+/// Returns a hash of what is served of a file, whatever the order of its
+/// resources: equal hashes mean that the store need not be written.
 fn hash_of(resources: &[(TypeUrl, Arc<Resource>)], ends_line: bool) -> u64 {
     let hashes = resources.iter().map(|(type_url, resource)| {
         let mut hasher = DefaultHasher::new();

@@ -35,12 +35,16 @@ pub(crate) struct Stamp {
 /// Identifies a file or directory, whatever its name, and its last change.
 pub(crate) type Identity = (u64, u64, i64, i64);
 
+/// Returns the device, the inode and the time of the last change of a file or
+/// directory.
 #[cfg(unix)]
 fn identity(meta: &Metadata) -> Identity {
     use std::os::unix::fs::MetadataExt;
     (meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec())
 }
 
+/// Returns nothing that tells a file from another: the system has no such
+/// numbers.
 #[cfg(not(unix))]
 fn identity(_: &Metadata) -> Identity {
     (0, 0, 0, 0)
@@ -108,10 +112,12 @@ pub(crate) struct Places {
 }
 
 impl Places {
+    /// Adds a directory in which any change may matter.
     fn add_within(&mut self, dir: &Path) {
         self.within.insert(absolute(dir));
     }
 
+    /// Adds a directory in which a configured path may appear or be replaced.
     fn add_above(&mut self, dir: &Path) {
         self.above.insert(absolute(dir));
     }
@@ -139,12 +145,13 @@ impl Places {
         self.attached = links.entries;
     }
 
+    /// Returns all directories to watch.
     pub(crate) fn all(&self) -> impl Iterator<Item = &PathBuf> {
         let configured = self.within.iter().chain(&self.above);
         configured.chain(&self.attached_in)
     }
 
-    /// Checks whether a change at this path can concern a file. It can if the
+    /// Returns whether a change at this path can concern a file. It can if the
     /// path is a directory with files or lies in one, or if a configured path
     /// of `roots`, an attachment, or a link to one is the path or lies below
     /// it.
@@ -220,6 +227,7 @@ pub fn find_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Vec<Finding>> {
 }
 
 impl Scan {
+    /// Records that a path could not be read.
     fn add_failure(&mut self, path: &Path, error: &io::Error) {
         self.failed.push((path.to_owned(), Fault::of_path(error)));
     }
@@ -291,6 +299,8 @@ impl Scan {
 }
 
 /// Returns the absolute path, as notifications have it: links are not resolved.
+/// A path that cannot be made absolute, for there is no current directory, is
+/// returned as it is.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -111,8 +111,8 @@ impl Files {
     }
 
     /// Returns the status of all files, and of paths that could not be scanned.
-    /// Only the watcher knows the directories that it cannot watch, so `unwatched`
-    /// has none of them.
+    /// Only the watcher knows the directories that it cannot watch, so
+    /// `unwatched` has none of them.
     pub(crate) fn status(&self) -> FilesStatus {
         let files = self
             .files

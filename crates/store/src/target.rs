@@ -19,7 +19,8 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Settles a proposal of these files.
+    /// Settles a proposal of these files, which are named as the authors of the
+    /// change.
     pub(crate) fn settle(
         &mut self,
         files: &[&Arc<str>],
@@ -31,7 +32,8 @@ impl Target {
         }
     }
 
-    /// Applies the resources of all files for the first time.
+    /// Applies the resources of all files in the server for the first time;
+    /// does nothing in a set of their own.
     ///
     /// # Errors
     /// The server refuses one; none is applied then.
@@ -42,14 +44,16 @@ impl Target {
         Ok(())
     }
 
-    /// Declares the files loaded.
-    pub(crate) fn loaded(&self) {
+    /// Tells the server that the files are loaded, so that it need not wait for
+    /// them any more.
+    pub(crate) fn declare_loaded(&self) {
         if let Self::Server(writer) = self {
             writer.loaded();
         }
     }
 
-    /// Reads the set.
+    /// Reads the set of contents, which is locked while `look` runs if it is a
+    /// server's.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&ContentSet) -> T) -> T {
         match self {
             Self::Set(set) => look(set),

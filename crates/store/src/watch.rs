@@ -34,7 +34,7 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    /// Returns the watch of files. Nothing is read yet.
+    /// Makes the watch of these files. Nothing is read yet.
     pub(crate) fn new(
         files: Files,
         mailbox: Arc<Mailbox>,
@@ -88,8 +88,8 @@ impl Watching {
 
     /// Scans and reads the files, watches their directories, and settles the
     /// changes. Files at `touched` are read even if they look unchanged. On the
-    /// last try nothing is put off. Returns when to read files again, if
-    /// something was put off.
+    /// last try nothing is put off. Returns after how long to read files again,
+    /// if something was put off.
     fn refresh(&mut self, touched: &Touched, last_try: bool) -> Option<Duration> {
         let mailbox = &self.mailbox;
         let notifications = &mut self.notifications;

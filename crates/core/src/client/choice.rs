@@ -4,15 +4,18 @@
 use super::contents::Key;
 use super::fallback::Fallback;
 use super::source::Source;
-use super::view::View;
+use super::subscriptions::TypedSubscription;
+use super::view::SourceView;
 use super::{Client, ServerId, SourceId};
 use crate::Moment;
-use crate::sink::{Cause, Event, WatchError};
+use crate::sink::{Cause, Event, SinkError, WatchError};
 
 impl Client {
-    /// Returns a source to a better server that works and has a resource for it
-    /// (C48). Everything that the server said while another one was in use
-    /// counts from now on. Returns whether the choice has changed.
+    /// Makes a server the current one of a source if it precedes the current
+    /// one, works, and has a resource for the source (C48). Everything that the
+    /// server said while another one was in use counts from now on. Returns
+    /// whether the source uses another server now; all its names are evaluated
+    /// then.
     pub(super) fn return_to(&mut self, source_id: SourceId, id: ServerId, now: Moment) -> bool {
         let (Some(source), Some(server)) = (self.sources.get(&source_id), self.servers.get(&id))
         else {
@@ -21,18 +24,18 @@ impl Client {
         let Some(place) = source.place_of(id) else {
             return false;
         };
-        if place >= source.fallback.current() || server.has_failed {
+        if !source.fallback.precedes_current(place) || server.has_failed {
             return false;
         }
         let is_held = |(url, name): &Key| {
             source.subscriptions.covers(url, name) && server.contents.has(url, name)
         };
         server.contents.keys().iter().any(is_held)
-            && self.choose(source_id, |fallback| _ = fallback.return_to(place), now)
+            && self.change_server(source_id, |fallback| fallback.return_to(place), now)
     }
 
-    /// Connects a source to its next servers, if the present one has failed and
-    /// a resource is missing (C46, C47).
+    /// Connects a source to its next servers if the current one has failed and
+    /// a resource is missing (C46, C47). Does nothing otherwise.
     pub(super) fn fall_back(&mut self, source_id: SourceId, now: Moment) {
         let Some(source) = self.sources.get_mut(&source_id) else {
             return;
@@ -43,33 +46,37 @@ impl Client {
             .map(|id| self.servers.get(id).is_some_and(|server| server.has_failed))
             .collect();
         let has_failed = |place: usize| failed.get(place) == Some(&true);
-        // Whether anything is missing takes a look at all subscriptions.
+        // Whether anything is missing takes a look at all subscriptions, so
+        // that is asked only after a failure.
         let is_missing = has_failed(source.fallback.current())
-            && View::new(source, &mut self.servers).is_missing_any();
-        let choose = |fallback: &mut Fallback| _ = fallback.fall_back(is_missing, has_failed);
-        self.choose(source_id, choose, now);
+            && SourceView::new(source, &mut self.servers).is_missing_any();
+        let fall_back = |fallback: &mut Fallback| fallback.fall_back(is_missing, has_failed);
+        self.change_server(source_id, fall_back, now);
     }
 
-    /// Changes the choice of a source. The contents that the source has stay in
-    /// use until the server that it uses from now on has spoken of them.
-    /// Returns whether that is another server.
-    pub(super) fn choose(
+    /// Applies a change to the choice of a source among its servers, and what
+    /// follows if the current server is another one then: subscriptions are
+    /// made and ended at servers, the contents that the source has are kept
+    /// until the new server has spoken of them, and all names of the source are
+    /// evaluated. Returns whether the source uses another server now.
+    pub(super) fn change_server(
         &mut self,
         source_id: SourceId,
-        change: impl FnOnce(&mut Fallback),
+        change_fallback: impl FnOnce(&mut Fallback),
         now: Moment,
     ) -> bool {
         let Some(source) = self.sources.get(&source_id) else {
             return false;
         };
         let mut fallback = source.fallback.clone();
-        change(&mut fallback);
+        change_fallback(&mut fallback);
         let is_other = fallback.current() != source.fallback.current();
         let old_servers = source.open_servers();
         let next = source.servers.get(fallback.current()).copied();
         if is_other {
             self.keep(source_id);
-            // Its old word, to other sources, is none on what this one has.
+            // What the server said to other sources on earlier streams says
+            // nothing of what this source has.
             next.into_iter().for_each(|id| self.start_anew(id, now));
         }
 
@@ -90,9 +97,11 @@ impl Client {
         is_other
     }
 
-    /// Counts the fetch timers of a server that ran out just now, and drops the
-    /// kept contents of names on which it was silent for too long from its
-    /// sources; `events` are the errors of those timers.
+    /// Handles the fetch timers of a server that ran out just now; `events` are
+    /// their errors. Counts them for the status of the server. Of names on
+    /// which the server was silent for too long, kept contents are dropped from
+    /// the sources that use it, unless they outlive silence
+    /// ([`SourceView::drop_silent`]).
     pub(super) fn handle_silence(&mut self, id: ServerId, events: &[Event]) {
         let is_timeout = |event: &&Event| match event {
             Event::Failed(_, _, error) => {
@@ -113,39 +122,65 @@ impl Client {
         for key in silent {
             for source in self.sources.values_mut() {
                 if source.in_use() == Some(id) {
-                    View::new(source, &mut self.servers).drop_silent(&key);
+                    SourceView::new(source, &mut self.servers).drop_silent(&key);
                 }
             }
             self.touch(&key);
         }
     }
 
-    /// Evaluates all names of a source.
+    /// Evaluates the watches of all names of a source.
     fn touch_all(&mut self, source_id: SourceId) {
         if let Some(source) = self.sources.get_mut(&source_id) {
-            let keys = View::new(source, &mut self.servers).keys();
+            let keys = SourceView::new(source, &mut self.servers).keys();
             keys.iter().for_each(|key| self.touch(key));
         }
     }
 
-    /// Keeps the contents that a source has from the server that it uses.
+    /// Keeps the contents that a source has from the server that it uses, which
+    /// is about to be replaced or to start anew.
     fn keep(&mut self, source_id: SourceId) {
         if let Some(source) = self.sources.get_mut(&source_id) {
-            View::new(source, &mut self.servers).keep();
+            SourceView::new(source, &mut self.servers).keep();
         }
     }
 
     /// Drops the kept contents of a source that the server in use has spoken
-    /// of.
+    /// of, and evaluates the watches of their names.
     pub(super) fn supersede_all(&mut self, source_id: SourceId) {
         if let Some(source) = self.sources.get_mut(&source_id) {
-            let kept_keys = View::new(source, &mut self.servers).supersede_all();
+            let kept_keys = SourceView::new(source, &mut self.servers).supersede_all();
             kept_keys.iter().for_each(|key| self.touch(key));
         }
     }
 
-    /// Subscribes at the servers that were opened for a source, and ends its
-    /// subscriptions at those that were closed.
+    /// Subscribes at all of these servers, or at none if one of them carries
+    /// another type.
+    pub(super) fn subscribe_at(
+        &mut self,
+        ids: &[ServerId],
+        key: &TypedSubscription,
+        now: Moment,
+    ) -> Result<(), SinkError> {
+        for (failed_index, id) in ids.iter().enumerate() {
+            let Some(server) = self.servers.get_mut(id) else {
+                continue;
+            };
+            if let Err(error) = server.subscribe(key, now) {
+                for id in &ids[..failed_index] {
+                    if let Some(server) = self.servers.get_mut(id) {
+                        server.unsubscribe(key);
+                    }
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Subscribes at the servers that the choice of a source has opened, and
+    /// unsubscribes from those that it has closed; `old_servers` were open
+    /// before the change.
     fn reopen(&mut self, source_id: SourceId, old_servers: &[ServerId], now: Moment) {
         let Some(source) = self.sources.get(&source_id) else {
             return;
@@ -174,7 +209,8 @@ impl Client {
                 subscriptions.iter().for_each(|key| server.unsubscribe(key));
             }
         }
-        // No other source has a part in these.
+        // No other source has a part in the effects of these subscriptions, and
+        // the caller evaluates all names of this one.
         for id in new_servers.iter().chain(old_servers) {
             if let Some(server) = self.servers.get_mut(id) {
                 drop(server.take_effects());
@@ -182,18 +218,20 @@ impl Client {
         }
     }
 
-    /// Returns whether a source uses a server further down its list.
+    /// Returns whether a source uses another server in place of this one, which
+    /// precedes it in its list.
     pub(super) fn is_replaced(&self, source_id: SourceId, id: ServerId) -> bool {
         let source = self.sources.get(&source_id);
         let place = source.and_then(|source| Some((source, source.place_of(id)?)));
-        place.is_some_and(|(source, place)| place < source.fallback.current())
+        place.is_some_and(|(source, place)| source.fallback.precedes_current(place))
     }
 
-    /// Forgets everything that a server has said, if a source has replaced it
-    /// or begins to use it, and if it has failed or that is its old word: the
-    /// server is to send everything when it is back. Other sources that use it
-    /// keep their contents. A stream that has no response yet is opened anew: it
-    /// was told of what is forgotten.
+    /// Forgets everything that a server has said if it has failed, or if no
+    /// response came since the stream on which it said that ended: the server
+    /// is to send everything when it is back. Does nothing otherwise. The
+    /// caller has replaced the server in a source, or begins to use it there.
+    /// Other sources that use it keep their contents. A stream that has no
+    /// response yet is opened anew: it was told of what is forgotten.
     pub(super) fn start_anew(&mut self, id: ServerId, now: Moment) {
         let server = self.servers.get(&id);
         if !server.is_some_and(|server| server.has_failed || server.is_outdated) {
@@ -209,7 +247,8 @@ impl Client {
         }
     }
 
-    /// Whether no server of a source can be reached (C49).
+    /// Returns whether no server of a source can be reached (C49): all that it
+    /// has tried have failed. Servers after the current one were not tried.
     pub(super) fn all_failed(&self, source_id: SourceId) -> bool {
         let Some(source) = self.sources.get(&source_id) else {
             return false;
@@ -218,13 +257,13 @@ impl Client {
             let server = self.servers.get(id);
             server.is_none_or(|server| server.has_failed)
         };
-        // A server that was not needed was not tried.
         let places = 0..=source.fallback.current();
         let mut tried_servers = places.filter_map(|place| source.servers.get(place));
         tried_servers.all(has_failed)
     }
 
-    /// Sets or clears the error that every server of a source is unreachable.
+    /// Sets or clears the error that every server of a source is unreachable,
+    /// which is the error of all its names then (C49).
     pub(super) fn set_unreachable(&mut self, source_id: SourceId, error: Option<WatchError>) {
         let Some(source) = self.sources.get_mut(&source_id) else {
             return;

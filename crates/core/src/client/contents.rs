@@ -55,7 +55,8 @@ impl Contents {
         }
     }
 
-    /// Adds a subscription, which is not there yet.
+    /// Adds a subscription, which the caller has not added before. Its names
+    /// are in [`Self::take_changed`] as they change from now on.
     pub(super) fn subscribe(&mut self, type_url: &TypeUrl, subscription: &Subscription) {
         let key = (type_url.clone(), subscription.params.clone());
         let database = &mut self.database;
@@ -76,23 +77,22 @@ impl Contents {
         });
 
         let (id, params) = (subscriber.id, subscriber.params);
-        match scope_of(&subscription.selector) {
-            None => {
-                let Selector::Name(name) = &subscription.selector else {
-                    return;
-                };
+        match &subscription.selector {
+            Selector::Name(name) => {
                 let entry = database.subscribe(id, name, params);
                 subscriber.names.insert(name.clone(), entry);
             }
-            Some(scope) => {
-                let cursor = database.open_cursor(id, &scope);
-                let selector = subscription.selector.clone();
-                subscriber.scopes.insert(selector, (cursor, 0));
+            selector => {
+                if let Some(scope) = scope_of(selector) {
+                    let cursor = database.open_cursor(id, &scope);
+                    subscriber.scopes.insert(selector.clone(), (cursor, 0));
+                }
             }
         }
     }
 
-    /// Removes a subscription. Contents stay until they are forgotten.
+    /// Removes a subscription. Contents that it covered stay until they are
+    /// forgotten; a wildcard or glob is not complete any more.
     pub(super) fn unsubscribe(&mut self, type_url: &TypeUrl, subscription: &Subscription) {
         let key = (type_url.clone(), subscription.params.clone());
         let Some(subscriber) = self.subscribers.get_mut(&key) else {
@@ -145,7 +145,7 @@ impl Contents {
         variants.unwrap_or_default()
     }
 
-    /// The subscribers of one type.
+    /// Returns the subscribers of one type, one for each set of parameters.
     fn subscribers_of(&self, type_url: &TypeUrl) -> impl Iterator<Item = &TypeSubscriber> {
         let first_key = (type_url.clone(), Params::default());
         let entries = self.subscribers.range(first_key..);
@@ -180,7 +180,7 @@ impl Contents {
         }
     }
 
-    /// The error of a name.
+    /// Returns the error of a name.
     pub(super) fn error(&self, type_url: &TypeUrl, name: &Name) -> Option<&WatchError> {
         self.errors.get(&(type_url.clone(), name.clone()))
     }
@@ -204,7 +204,7 @@ impl Contents {
     }
 
     /// Records that the source has spoken of every name that a wildcard or a
-    /// glob covers.
+    /// glob covers. Does nothing for a name.
     pub(super) fn set_complete(&mut self, type_url: &TypeUrl, selector: &Selector) {
         if let Some(scope) = scope_of(selector) {
             let type_id = self.database.type_id(type_url);
@@ -212,7 +212,8 @@ impl Contents {
         }
     }
 
-    /// Drops a name, which is unknown then.
+    /// Drops the contents and the error of a name. Nothing is known of it then,
+    /// not even that it does not exist.
     pub(super) fn forget(&mut self, type_url: &TypeUrl, name: &Name) {
         self.errors.remove(&(type_url.clone(), name.clone()));
         if let Some(type_id) = self.database.find_type(type_url) {
@@ -229,7 +230,8 @@ impl Contents {
         }
     }
 
-    /// Takes the names whose contents have changed for any subscription.
+    /// Returns the names whose contents have changed for any subscription since
+    /// the last call.
     pub(super) fn take_changed(&mut self) -> BTreeSet<Key> {
         let mut changed_keys = BTreeSet::new();
         for stream in self.database.take_woken_streams() {
@@ -332,7 +334,7 @@ impl Contents {
         keys.collect()
     }
 
-    /// Proves the invariants.
+    /// Proves the invariants of the database and of the subscribers in it.
     pub(super) fn check(&mut self) -> Result<(), String> {
         self.database.check()?;
         for (key, subscriber) in &self.subscribers {
@@ -350,7 +352,7 @@ impl Contents {
     }
 }
 
-/// The scope of a wildcard or a glob.
+/// Returns the scope of a wildcard or a glob; `None` for a name.
 fn scope_of(selector: &Selector) -> Option<Scope> {
     match selector {
         Selector::Name(_) => None,
@@ -359,7 +361,7 @@ fn scope_of(selector: &Selector) -> Option<Scope> {
     }
 }
 
-/// The name that a change is about.
+/// Returns the name that a change is about; `None` if it is about a whole type.
 pub(super) fn key_of(change: &Change) -> Option<Key> {
     match change {
         Change::Upsert(url, resource) => Some((url.clone(), resource.name.clone())),
@@ -370,7 +372,7 @@ pub(super) fn key_of(change: &Change) -> Option<Key> {
     }
 }
 
-/// The error of a name whose contents contradict others.
+/// Returns the error of a name whose contents contradict others.
 fn contradiction(error: &ApplyError) -> WatchError {
     WatchError::new(Cause::Rejected, error.to_string())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::contents::Key;
-use super::view::View;
+use super::view::SourceView;
 use super::{Client, Origin, State, WatchId, Watched};
 use crate::name::{Name, Selector};
 use crate::resource::TypeUrl;
@@ -11,7 +11,9 @@ use crate::sink::Subscription;
 
 impl Client {
     /// Takes the names of a watch of many names that may have changed, with
-    /// their newest states.
+    /// their newest states: of the first origin that has a value, else of the
+    /// first that knows the name. A name that no origin knows any more has the
+    /// empty state.
     pub fn take_changes(&mut self, id: WatchId) -> Vec<(Name, State)> {
         let Some(watch) = self.watches.get(id) else {
             return Vec::new();
@@ -38,7 +40,7 @@ impl Client {
         let statics = self.statics.get(type_url).into_iter();
         let mut names: BTreeSet<_> = statics.flat_map(|names| names.keys().cloned()).collect();
         for source in self.sources.values_mut() {
-            names.extend(View::new(source, &mut self.servers).names(type_url));
+            names.extend(SourceView::new(source, &mut self.servers).names(type_url));
         }
         names.retain(|name| selector.covers(name));
         names
@@ -60,14 +62,15 @@ impl Client {
         }
     }
 
-    /// Evaluates the watches of a name.
+    /// Evaluates all watches that a name concerns.
     pub(super) fn touch(&mut self, key: &Key) {
         for id in self.watches.of_name(&key.0, &key.1) {
             self.evaluate(id, key);
         }
     }
 
-    /// Works out the state of a name for one watch.
+    /// Works out the state of a name for one watch, and queues the watch if
+    /// that is news.
     pub(super) fn evaluate(&mut self, id: WatchId, key: &Key) {
         let Some(watch) = self.watches.get(id) else {
             return;
@@ -99,7 +102,7 @@ impl Client {
                 continue;
             }
             let key = (watched.type_url.clone(), name.clone());
-            let mut state = View::new(source, &mut self.servers).state(&key, &watched.params);
+            let mut state = SourceView::new(source, &mut self.servers).state(&key, &watched.params);
             if !state.is_pending() {
                 let origin = Origin::Source(*id);
                 state.origin = Some(origin);

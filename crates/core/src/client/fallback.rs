@@ -1,11 +1,11 @@
 //! Which servers of a source are connected to (C46-C49, E11).
 //!
 //! ```text
-//!   gRPC (A71)          servers[..=open] are connected to
-//!      open fails, and something is missing ──▶ open + 1
-//!      a better one sends a resource        ──▶ open = that one
+//!   gRPC (A71)          servers[..=current] are connected to
+//!      current fails, something is missing ──▶ current + 1
+//!      an earlier one sends a resource     ──▶ current = that one
 //!
-//!   Envoy (E11)         servers[open] only
+//!   Envoy (E11)         servers[current] only
 //!      the first never answered and failed twice ──▶ the second
 //!      the second fails                          ──▶ the first
 //! ```
@@ -30,9 +30,10 @@ const PRIMARY_ATTEMPTS: u32 = 2;
 #[derive(Clone, Debug)]
 pub(super) struct Fallback {
     policy: FallbackPolicy,
+    /// The number of servers.
     servers: usize,
     /// The server that contents are expected from.
-    open: usize,
+    current: usize,
     /// Whether the first server has answered at some time (E11).
     primary_answered: bool,
     /// Consecutive failures of the first server (E11).
@@ -40,12 +41,13 @@ pub(super) struct Fallback {
 }
 
 impl Fallback {
-    /// Makes a choice of the first of `servers` servers.
+    /// Makes the choice of a source with this number of servers: the first is
+    /// the current one.
     pub(super) fn new(policy: FallbackPolicy, servers: usize) -> Self {
         Self {
             policy,
             servers,
-            open: 0,
+            current: 0,
             primary_answered: false,
             primary_failures: 0,
         }
@@ -54,19 +56,28 @@ impl Fallback {
     /// Returns whether the source connects to the server.
     pub(super) fn is_open(&self, server: usize) -> bool {
         match self.policy {
-            FallbackPolicy::Grpc => server <= self.open && server < self.servers,
-            FallbackPolicy::Envoy => server == self.open && server < self.servers,
+            FallbackPolicy::Grpc => server <= self.current && server < self.servers,
+            FallbackPolicy::Envoy => server == self.current && server < self.servers,
         }
     }
 
-    /// The server that contents are expected from.
+    /// Returns the server that contents are expected from.
     pub(super) fn current(&self) -> usize {
-        self.open
+        self.current
     }
 
-    /// Records that a stream to the server ended without a response (C36).
+    /// Returns whether a server comes before the current one, so that the
+    /// source prefers it as soon as it works (C48).
+    pub(super) fn precedes_current(&self, server: usize) -> bool {
+        server < self.current
+    }
+
+    /// Records that a stream to the server ended without a response (C36). By
+    /// Envoy's policy, a failure of the current server may make the other one
+    /// current (E11). By gRPC's it changes nothing: that needs a missing
+    /// resource too; see [`Fallback::fall_back`].
     pub(super) fn note_failure(&mut self, server: usize) {
-        if self.policy == FallbackPolicy::Grpc || server != self.open {
+        if self.policy == FallbackPolicy::Grpc || server != self.current {
             return;
         }
         match server {
@@ -74,45 +85,38 @@ impl Fallback {
             0 => {
                 self.primary_failures = self.primary_failures.saturating_add(1);
                 if self.primary_failures >= PRIMARY_ATTEMPTS && self.servers > 1 {
-                    self.open = 1;
+                    self.current = 1;
                 }
             }
-            _ => self.open = 0,
+            _ => self.current = 0,
         }
     }
 
-    /// Opens the next servers if the present one has failed and a resource is
-    /// missing (C46). `has_failed` tells whether a server has failed. Returns
-    /// whether the choice has changed.
-    pub(super) fn fall_back(
-        &mut self,
-        is_missing: bool,
-        has_failed: impl Fn(usize) -> bool,
-    ) -> bool {
-        let previous = self.open;
-        while self.policy == FallbackPolicy::Grpc
-            && is_missing
-            && self.open + 1 < self.servers
-            && has_failed(self.open)
-        {
-            self.open += 1; // C47
+    /// Makes the first server that has not failed current, from the current one
+    /// on; the last one, if all have. Does nothing unless a resource
+    /// `is_missing` (C46), nor by Envoy's policy. The servers that are passed
+    /// stay connected (C47).
+    pub(super) fn fall_back(&mut self, is_missing: bool, has_failed: impl Fn(usize) -> bool) {
+        if self.policy == FallbackPolicy::Envoy || !is_missing {
+            return;
         }
-        self.open != previous
+        while self.current + 1 < self.servers && has_failed(self.current) {
+            self.current += 1;
+        }
     }
 
-    /// Records a response of the server.
+    /// Records a response of the server: if it is the first one, Envoy's policy
+    /// never leaves it again (E11).
     pub(super) fn note_response(&mut self, server: usize) {
         self.primary_answered |= server == 0;
     }
 
-    /// Goes back to a better server, which has sent a resource (C48). Returns
-    /// whether the choice has changed.
-    pub(super) fn return_to(&mut self, server: usize) -> bool {
-        let is_better = server < self.open;
-        if is_better {
-            self.open = server;
+    /// Makes a server current if it precedes the current one; does nothing
+    /// otherwise. The caller has seen a resource of that server (C48).
+    pub(super) fn return_to(&mut self, server: usize) {
+        if self.precedes_current(server) {
+            self.current = server;
         }
-        is_better
     }
 }
 
@@ -127,10 +131,10 @@ mod tests {
     #[test]
     fn c46_a_failure_alone_is_no_reason_to_fall_back() {
         let mut choice = grpc(2);
-        assert!(!choice.fall_back(false, |_| true));
-        assert!(!choice.fall_back(true, |_| false));
+        choice.fall_back(false, |_| true);
+        choice.fall_back(true, |_| false);
         assert_eq!(choice.current(), 0);
-        assert!(choice.fall_back(true, |_| true));
+        choice.fall_back(true, |_| true);
         assert_eq!(choice.current(), 1);
     }
 
@@ -146,16 +150,18 @@ mod tests {
         let mut choice = grpc(3);
         choice.fall_back(true, |server| server < 2);
         assert_eq!(choice.current(), 2);
-        assert!(!choice.fall_back(true, |_| true), "there is no fourth");
+        choice.fall_back(true, |_| true);
+        assert_eq!(choice.current(), 2, "there is no fourth");
     }
 
     #[test]
     fn c48_the_first_resource_of_a_better_server_ends_the_fallback() {
         let mut choice = grpc(3);
         choice.fall_back(true, |_| true);
-        assert!(choice.return_to(1));
+        choice.return_to(1);
         assert!(choice.is_open(0) && choice.is_open(1) && !choice.is_open(2));
-        assert!(!choice.return_to(1), "it is the present one");
+        choice.return_to(2);
+        assert_eq!(choice.current(), 1, "the third is no better one");
     }
 
     #[test]

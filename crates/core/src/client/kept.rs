@@ -37,6 +37,7 @@ struct KeptName {
 }
 
 impl Kept {
+    /// Returns whether nothing is kept.
     pub(super) fn is_empty(&self) -> bool {
         self.names.is_empty() && self.complete.is_empty()
     }
@@ -79,6 +80,8 @@ impl Kept {
         self.complete.insert(scope);
     }
 
+    /// Returns whether all names of a wildcard or a glob were known when they
+    /// were kept.
     pub(super) fn is_complete(&self, scope: &TypedSubscription) -> bool {
         self.complete.contains(scope)
     }
@@ -100,7 +103,8 @@ impl Kept {
         }
     }
 
-    /// Drops the variants of a name that are for these parameters.
+    /// Drops the kept variants of a name that are for these parameters, and the
+    /// name with the last of them.
     pub(super) fn drop_variants(&mut self, key: &Key, params: &Params) {
         let Some(name) = self.names.get_mut(key) else {
             return;
@@ -117,7 +121,8 @@ impl Kept {
         }
     }
 
-    /// Drops everything that is not subscribed to (C25).
+    /// Drops what is kept of names, wildcards and globs that the source is not
+    /// subscribed to any more (C25).
     pub(super) fn drop_unsubscribed(&mut self, subscriptions: &Subscriptions) {
         let is_unsubscribed = |key: &Key| !subscriptions.covers(&key.0, &key.1);
         let unsubscribed_keys: Vec<_> = self
@@ -134,24 +139,26 @@ impl Kept {
         });
     }
 
-    /// The names.
+    /// Returns all kept names.
     pub(super) fn keys(&self) -> impl Iterator<Item = &Key> {
         self.names.keys()
     }
 
-    /// The names of one type.
+    /// Returns the kept names of one type.
     pub(super) fn names(&self, type_url: &TypeUrl) -> impl Iterator<Item = &Name> {
         let of_type = self.names.keys().filter(move |(url, _)| url == type_url);
         of_type.map(|(_, name)| name)
     }
 
-    /// The resource of a name, or its variants.
+    /// Returns the kept variants of a name: none if nothing is kept of it, or
+    /// only an error.
     pub(super) fn held(&self, key: &Key) -> &[Arc<Resource>] {
         self.names.get(key).map_or(&[], |name| &name.variants)
     }
 
-    /// The state of a name for these parameters; one without an entry does not
-    /// exist if it would be listed.
+    /// Returns the kept state of a name for these parameters. A name that is not
+    /// kept does not exist if a complete wildcard or glob covers it; else
+    /// nothing is known of it.
     pub(super) fn state(&self, key: &Key, params: &Params) -> State {
         let Some(name) = self.names.get(key) else {
             let mut complete = self.complete.iter();
@@ -174,12 +181,14 @@ impl Kept {
         }
     }
 
-    /// The next moment at which a TTL runs out.
+    /// Returns the next moment at which a TTL runs out; `None` if no kept
+    /// resource has one.
     pub(super) fn poll_timeout(&self) -> Option<Moment> {
         self.timers.next()
     }
 
-    /// Drops the resources whose TTL ran out (E10). Returns their names.
+    /// Drops the kept resources whose TTL has run out (E10). A name that is left
+    /// without any has that as its error. Returns the names.
     pub(super) fn expire(&mut self, now: Moment) -> Vec<Key> {
         let mut expired_keys = Vec::new();
         for (key, constraints) in self.timers.expire(now) {

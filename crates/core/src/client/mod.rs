@@ -36,8 +36,6 @@ mod source;
 mod status;
 mod subscriptions;
 mod view;
-/// Watches a name, or all names that a glob or the wildcard covers. The first
-/// state, if any is known, is the first news of the watch (C23, C42).
 mod watch;
 
 #[cfg(test)]
@@ -48,7 +46,7 @@ use std::sync::Arc;
 
 use self::server::{Link, Server};
 use self::source::Source;
-use self::view::View;
+use self::view::SourceView;
 use self::watch::Watches;
 use crate::Moment;
 use crate::change::Transaction;
@@ -111,7 +109,8 @@ impl Client {
         }
     }
 
-    /// Adds a server.
+    /// Adds a server. It is connected to once a source subscribes to something
+    /// at it.
     pub fn add_server(&mut self, config: ServerConfig) -> ServerId {
         let id = ServerId(self.take_id());
         let seed = self
@@ -129,6 +128,7 @@ impl Client {
         id
     }
 
+    /// Returns an id that no server or source has.
     fn take_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
@@ -163,22 +163,11 @@ impl Client {
         }
 
         let open_servers = source.open_servers();
-        for (failed_index, server) in open_servers.iter().enumerate() {
-            let Some(server) = self.servers.get_mut(server) else {
-                continue;
-            };
-            if let Err(error) = server.subscribe(&key, now) {
-                for server in &open_servers[..failed_index] {
-                    self.servers
-                        .get_mut(server)
-                        .into_iter()
-                        .for_each(|server| server.unsubscribe(&key));
-                }
-                if let Some(source) = self.sources.get_mut(&source_id) {
-                    source.unsubscribe(&key);
-                }
-                return Err(error);
+        if let Err(error) = self.subscribe_at(&open_servers, &key, now) {
+            if let Some(source) = self.sources.get_mut(&source_id) {
+                source.unsubscribe(&key);
             }
+            return Err(error);
         }
 
         self.absorb_all(&open_servers, now);
@@ -240,7 +229,7 @@ impl Client {
         id
     }
 
-    /// Ends a watch.
+    /// Ends a watch. Subscriptions stay.
     pub fn unwatch(&mut self, id: WatchId) {
         self.watches.remove(id);
     }
@@ -256,13 +245,18 @@ impl Client {
         self.watches.get(id).map(|watch| &watch.watched)
     }
 
-    /// The newest state of a watch of one name.
+    /// Returns the newest state of a watch of one name. A watch of many names
+    /// has none: see [`Client::take_changes`].
     #[must_use]
     pub fn state(&self, id: WatchId) -> Option<&State> {
         self.watches.state(id)
     }
 
     /// Applies contents of a source without servers: a file, for example.
+    /// Changes of names that the source is not subscribed to are left out.
+    /// `complete` are the subscriptions of which the source has spoken with
+    /// these changes: a name that a complete wildcard or glob does not list does
+    /// not exist.
     pub fn apply(
         &mut self,
         source_id: SourceId,
@@ -288,7 +282,8 @@ impl Client {
         servers.find_map(|(id, server)| server.poll_action(*id, now))
     }
 
-    /// Starts a stream to a server, in place of an earlier one.
+    /// Starts a stream to a server, in place of an earlier one. A stream that
+    /// the client has asked to close, or has not asked for, is ignored.
     pub fn handle_connected(&mut self, id: ServerId, now: Moment) {
         if let Some(server) = self.servers.get_mut(&id)
             && matches!(server.link, Link::Dialing | Link::Up)
@@ -321,7 +316,7 @@ impl Client {
                 .get(&source_id)
                 .and_then(|source| source.place_of(id));
             if let Some(place) = place {
-                self.choose(source_id, |fallback| fallback.note_failure(place), now);
+                self.change_server(source_id, |fallback| fallback.note_failure(place), now);
             }
             self.fall_back(source_id, now);
             if self.is_replaced(source_id, id) {
@@ -437,24 +432,27 @@ impl Client {
     /// An invariant does not hold.
     pub fn check(&mut self) -> Result<(), String> {
         let mut sources = self.sources.values_mut();
-        sources.try_for_each(|source| View::new(source, &mut self.servers).check())
+        sources.try_for_each(|source| SourceView::new(source, &mut self.servers).check())
     }
 
-    /// The sources that have the server in their lists.
+    /// Returns the sources that have the server in their lists.
     fn sources_of(&self, id: ServerId) -> Vec<SourceId> {
         let sources = self.sources.iter();
         let users = sources.filter(|(_, source)| source.place_of(id).is_some());
         users.map(|(id, _)| *id).collect()
     }
 
+    /// Absorbs the effects of several servers; see [`Client::absorb`].
     fn absorb_all(&mut self, ids: &[ServerId], now: Moment) {
         for id in ids {
             self.absorb(*id, now);
         }
     }
 
-    /// Applies the effects of a server's sink to its contents, and tells
-    /// watches of changes. Returns the errors that are news.
+    /// Applies the effects of a server's sink to its contents, and evaluates
+    /// the watches of the names that changed. Sources that prefer the server
+    /// return to it (C48). Has to follow every call that may leave effects in
+    /// the sink. Returns the errors of names that began or ended.
     fn absorb(&mut self, id: ServerId, now: Moment) -> Vec<Event> {
         let Some(server) = self.servers.get_mut(&id) else {
             return Vec::new();
@@ -467,12 +465,12 @@ impl Client {
         let mut is_used = false;
         for source_id in self.sources_of(id) {
             if self.return_to(source_id, id, now) {
-                continue;
+                continue; // All names of the source are evaluated.
             }
             if let Some(source) = self.sources.get_mut(&source_id)
                 && source.in_use() == Some(id)
             {
-                let kept_keys = View::new(source, &mut self.servers).absorb(&effects, &keys);
+                let kept_keys = SourceView::new(source, &mut self.servers).absorb(&effects, &keys);
                 keys.extend(kept_keys);
                 is_used = true;
             }

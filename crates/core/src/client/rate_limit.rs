@@ -14,7 +14,7 @@ pub struct RateLimit {
 }
 
 impl Default for RateLimit {
-    /// Envoy's: a hundred at once, ten a second.
+    /// Makes Envoy's limit: a hundred at once, ten a second.
     fn default() -> Self {
         Self {
             max_tokens: 100,
@@ -48,13 +48,15 @@ impl TokenBucket {
         self.tokens > 0
     }
 
-    /// Takes a token for a request that is sent.
+    /// Takes a token for a request that is sent. The caller has seen that there
+    /// is one.
     pub(super) fn take(&mut self, now: Moment) {
         self.fill(now);
         self.tokens = self.tokens.saturating_sub(1);
     }
 
-    /// The moment at which there is a token; `None` if there is one already.
+    /// Returns the moment at which there is a token; `None` if there is one
+    /// already.
     pub(super) fn next_token(&self) -> Option<Moment> {
         (self.tokens == 0).then(|| self.filled + self.limit.token_time)
     }
@@ -71,7 +73,8 @@ impl TokenBucket {
             self.filled = now.max(self.filled);
             return;
         }
-        // Fewer than fit into the bucket, whose size is a `u32`.
+        // Fewer than fit into the bucket, whose size is a `u32`. Their time is
+        // a part of `elapsed`, whose nanoseconds a `u64` holds for 584 years.
         self.tokens += new_tokens as u32;
         let token_time = Duration::from_nanos((new_tokens * per_token) as u64);
         self.filled = self.filled + token_time;

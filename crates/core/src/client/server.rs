@@ -97,7 +97,8 @@ impl Server {
     }
 
     /// Adds the subscription of one source. The server gets one request for it,
-    /// however many sources have it (C12, C23).
+    /// however many sources have it (C12, C23). Nothing is added if the sink
+    /// refuses the type.
     pub(super) fn subscribe(
         &mut self,
         key: &TypedSubscription,
@@ -127,8 +128,8 @@ impl Server {
         }
     }
 
-    /// Applies the effects of the sink to the contents. Returns them, and the
-    /// names that they are about.
+    /// Takes the effects of the sink and applies them to the contents. Returns
+    /// the effects, and all names whose state they may have changed.
     pub(super) fn take_effects(&mut self) -> (Effects, BTreeSet<Key>) {
         let effects = self.sink.take_effects();
         for (type_url, name) in &effects.forgotten {
@@ -185,14 +186,16 @@ impl Server {
         }
     }
 
+    /// Forgets everything that the server has sent, and all subscriptions at
+    /// the sink: the caller has none left, or makes them again.
     fn forget_all(&mut self) {
         self.sink = Sink::new(self.config.sink.clone());
         self.contents = Contents::new();
         self.is_outdated = false;
     }
 
-    /// Returns whether the owner of the client has to open or to close a stream
-    /// to this server.
+    /// Returns what the owner of the client has to do with the stream to this
+    /// server, and counts it as begun: each action is returned once.
     pub(super) fn poll_action(&mut self, id: ServerId, now: Moment) -> Option<Action> {
         match self.link {
             Link::Idle { retry_at } if self.is_needed() && retry_at <= now => {
@@ -222,7 +225,7 @@ impl Server {
     }
 
     /// Records that a stream has begun, in place of an earlier one if there is
-    /// one.
+    /// one: what that one said is the old word of the server then.
     pub(super) fn note_connected(&mut self) {
         self.is_outdated |= self.is_heard();
         self.link = Link::Up;
@@ -262,7 +265,8 @@ impl Server {
         !got_response
     }
 
-    /// Builds the next request, if a token is left for it (E6).
+    /// Builds the next request. `None` if there is none, or if no token is left
+    /// for it (E6): then [`Server::poll_timeout`] tells when there is one.
     pub(super) fn poll_request(&mut self, now: Moment) -> Option<Request> {
         if let Some(tokens) = &mut self.tokens
             && !tokens.has_token(now)
@@ -279,8 +283,8 @@ impl Server {
         Some(request)
     }
 
-    /// The next moment at which the server has something to do: a deadline of
-    /// its sink, an attempt to connect, or a token.
+    /// Returns the next moment at which the server has something to do: a
+    /// deadline of its sink, an attempt to connect, or a token.
     pub(super) fn poll_timeout(&self) -> Option<Moment> {
         let retry_at = match self.link {
             Link::Idle { retry_at } if self.is_needed() => Some(retry_at),

@@ -49,8 +49,8 @@ impl Source {
         is_first
     }
 
-    /// Removes a subscription. Returns whether it was the last of its kind
-    /// (C25).
+    /// Removes a subscription. Returns whether it was the last of its kind:
+    /// then contents that it alone covered are dropped (C25).
     pub(super) fn unsubscribe(&mut self, key: &TypedSubscription) -> bool {
         let is_last = self.subscriptions.remove(key);
         if is_last && self.servers.is_empty() {
@@ -67,17 +67,19 @@ impl Source {
         is_last
     }
 
-    /// The server whose contents count.
+    /// Returns the server whose contents count; `None` if the source has no
+    /// servers.
     pub(super) fn in_use(&self) -> Option<ServerId> {
         self.servers.get(self.fallback.current()).copied()
     }
 
-    /// The place of a server in the list.
+    /// Returns the place of a server in the list of the source; `None` if it is
+    /// not there.
     pub(super) fn place_of(&self, server: ServerId) -> Option<usize> {
         self.servers.iter().position(|id| *id == server)
     }
 
-    /// The servers that the source connects to.
+    /// Returns the servers that the source connects to.
     pub(super) fn open_servers(&self) -> Vec<ServerId> {
         let servers = self.servers.iter().enumerate();
         let open = servers.filter(|(place, _)| self.fallback.is_open(*place));
@@ -97,7 +99,8 @@ impl Source {
         }
     }
 
-    /// Returns whether a change is about a name that the source subscribes to.
+    /// Returns whether a change is about a name that the source subscribes to,
+    /// or has contents of.
     fn concerns(&self, change: &Change) -> bool {
         let covers = |url: &TypeUrl, name: &Name| self.subscriptions.covers(url, name);
         match change {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::server::Link;
-use super::view::View;
+use super::view::SourceView;
 use super::{Client, Origin, ServerId, SourceId, State};
 use crate::name::{Name, Selector};
 use crate::params::Params;
@@ -44,7 +44,7 @@ pub struct ServerStatus {
 }
 
 impl Client {
-    /// The status of a server.
+    /// Returns the status of a server; `None` if there is no such server.
     #[must_use]
     pub fn server_status(&self, id: ServerId) -> Option<ServerStatus> {
         let server = self.servers.get(&id)?;
@@ -57,14 +57,15 @@ impl Client {
         })
     }
 
-    /// The subscriptions of a source.
+    /// Returns the subscriptions of a source.
     pub fn subscriptions(&self, source: SourceId) -> Vec<(TypeUrl, Subscription)> {
         let source = self.sources.get(&source);
         let subscriptions = source.map(|source| source.subscriptions.iter().cloned());
         subscriptions.into_iter().flatten().collect()
     }
 
-    /// The status of every name that the client holds, or has subscribed to.
+    /// Returns the status of every name that the client holds, or has
+    /// subscribed to.
     #[must_use]
     pub fn statuses(&mut self) -> Vec<NameStatus> {
         let mut statuses = Vec::new();
@@ -80,7 +81,7 @@ impl Client {
         }
 
         for (id, source) in &mut self.sources {
-            let mut view = View::new(source, &mut self.servers);
+            let mut view = SourceView::new(source, &mut self.servers);
             for (type_url, name) in view.keys() {
                 let key = (type_url.clone(), name.clone());
                 let variants = view.held(&key);
@@ -98,15 +99,15 @@ impl Client {
         statuses
     }
 
-    /// Whether the bootstrap has a resource.
+    /// Returns whether the bootstrap has a resource.
     #[must_use]
     pub fn has_static(&self, type_url: &str, name: &Name) -> bool {
         let names = self.statics.get(&TypeUrl::from(type_url));
         names.is_some_and(|names| names.contains_key(name))
     }
 
-    /// Whether a source has spoken of a subscription: with a value, or with a
-    /// definite error.
+    /// Returns whether a source has spoken of a subscription: with a value, or
+    /// with a definite error.
     pub fn is_answered(
         &mut self,
         source: SourceId,
@@ -115,23 +116,24 @@ impl Client {
     ) -> bool {
         let key = (type_url.clone(), subscription.clone());
         let source = self.sources.get_mut(&source);
-        source.is_some_and(|source| !View::new(source, &mut self.servers).is_missing(&key))
+        source.is_some_and(|source| !SourceView::new(source, &mut self.servers).is_missing(&key))
     }
 
-    /// The server that a source uses (C46-C48), if it has any.
+    /// Returns the server whose contents a source uses (C46-C48); `None` if the
+    /// source has no servers.
     #[must_use]
     pub fn server_in_use(&self, source: SourceId) -> Option<ServerId> {
         self.sources.get(&source)?.in_use()
     }
 
-    /// The reason why no server of a source can be reached; `None` if one can
-    /// (C49).
+    /// Returns the reason why no server of a source can be reached; `None` if
+    /// one can (C49).
     #[must_use]
     pub fn unreachable(&self, source: SourceId) -> Option<&WatchError> {
         self.sources.get(&source)?.unreachable.as_ref()
     }
 
-    /// Whether a watch covers many names.
+    /// Returns whether a watch covers many names.
     #[must_use]
     pub fn is_of_many(&self, id: super::WatchId) -> bool {
         let watch = self.watches.get(id);
@@ -139,7 +141,8 @@ impl Client {
     }
 }
 
-/// The state of a name, by its error.
+/// Returns CSDS's status of a name, by its error; `is_held` tells whether any
+/// variant of it is in use (C44).
 fn cache_state(state: &State, is_held: bool) -> CacheState {
     match state.error.as_ref().map(|error| error.cause) {
         None | Some(Cause::Unreachable) if is_held => CacheState::Acked,

@@ -25,8 +25,8 @@ impl Subscriptions {
         *count == 1
     }
 
-    /// Removes a subscription. Returns whether it was the last of its kind
-    /// (C25).
+    /// Removes a subscription once. Returns whether it was the last of its kind
+    /// (C25); `false` if there was none.
     pub(super) fn remove(&mut self, key: &TypedSubscription) -> bool {
         let Some(count) = self.counts.get_mut(key) else {
             return false;
@@ -39,22 +39,23 @@ impl Subscriptions {
         is_last
     }
 
+    /// Returns whether there are no subscriptions.
     pub(super) fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// All subscriptions, in order.
+    /// Returns all subscriptions, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &TypedSubscription> {
         self.counts.keys()
     }
 
-    /// The wildcards and globs.
+    /// Returns the wildcards and globs.
     pub(super) fn scopes(&self) -> impl Iterator<Item = &TypedSubscription> {
         let is_scope = |(_, one): &&TypedSubscription| !matches!(one.selector, Selector::Name(_));
         self.iter().filter(is_scope)
     }
 
-    /// The names that are subscribed to one by one.
+    /// Returns the names that are subscribed to one by one.
     pub(super) fn names(&self) -> impl Iterator<Item = (&TypeUrl, &Name)> {
         self.iter()
             .filter_map(|(url, subscription)| match &subscription.selector {

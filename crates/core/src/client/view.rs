@@ -28,7 +28,7 @@ use crate::sink::{Cause, DataErrors, Effects, Sink, WatchError, drops_value};
 
 /// The contents of a source as its watches see them; see the module's
 /// documentation.
-pub(super) struct View<'a> {
+pub(super) struct SourceView<'a> {
     subscriptions: &'a Subscriptions,
     kept: &'a mut Kept,
     unreachable: Option<&'a WatchError>,
@@ -38,8 +38,9 @@ pub(super) struct View<'a> {
     policy: DataErrors,
 }
 
-impl<'a> View<'a> {
-    /// The view of a source.
+impl<'a> SourceView<'a> {
+    /// Makes the view of a source: of the contents of the server in use, or of
+    /// its own if it has no servers.
     pub(super) fn new(source: &'a mut Source, servers: &'a mut BTreeMap<ServerId, Server>) -> Self {
         let server = source.in_use().and_then(|id| servers.get_mut(&id));
         let (contents, sink, policy) = match server {
@@ -145,8 +146,9 @@ impl<'a> View<'a> {
     }
 
     /// Drops the kept states of names that the server in use has spoken of by
-    /// these effects, which are about these names. Returns the names that were
-    /// kept, if all of them had to be visited.
+    /// these effects, which are about these `keys`. A wildcard or glob that has
+    /// become complete says something of every kept name: then all of them are
+    /// visited and returned, for the caller to evaluate.
     pub(super) fn absorb(&mut self, effects: &Effects, keys: &BTreeSet<Key>) -> Vec<Key> {
         if self.kept.is_empty() {
             return Vec::new();
@@ -187,8 +189,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Drops every kept state that the server in use has replaced. Returns the
-    /// names that were kept.
+    /// Drops every kept state of a name that the server in use has spoken of.
+    /// Returns all names that were kept before.
     pub(super) fn supersede_all(&mut self) -> Vec<Key> {
         let scopes: Vec<_> = self.subscriptions.scopes().cloned().collect();
         for scope in scopes {
@@ -201,8 +203,10 @@ impl<'a> View<'a> {
         keys
     }
 
-    /// Drops the kept variants of a name for parameters that the server in use
-    /// has none for (TP2).
+    /// Drops the kept variants of a name that are for these parameters (TP2),
+    /// unless the server in use has no variant of the name at all, or an error.
+    /// The server has told that the subscription with these parameters has its
+    /// answer.
     fn drop_unmatched(&mut self, key: &Key, params: &Params) {
         let has_others = self.contents.has(&key.0, &key.1);
         if has_others && self.contents.error(&key.0, &key.1).is_none() {
@@ -254,7 +258,8 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// Returns the variants of a name.
+    /// Returns the variants of a name that are in use: those of the server in
+    /// use, or else the kept ones.
     pub(super) fn held(&self, key: &Key) -> Vec<Arc<Resource>> {
         let variants = self.contents.held(&key.0, &key.1);
         match variants.is_empty() {
@@ -279,7 +284,8 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Returns whether a subscription is not answered yet (C46).
+    /// Returns whether a subscription is not answered yet (C46): a name without
+    /// a value or a definite error, a wildcard or glob that is not complete.
     pub(super) fn is_missing(&mut self, (url, subscription): &TypedSubscription) -> bool {
         match &subscription.selector {
             Selector::Name(name) => {
@@ -294,7 +300,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns whether a resource that is subscribed to is not known (C46).
+    /// Returns whether any subscription is not answered yet (C46). Visits all
+    /// of them.
     pub(super) fn is_missing_any(&mut self) -> bool {
         let subscriptions: Vec<_> = self.subscriptions.iter().cloned().collect();
         subscriptions
@@ -303,7 +310,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// The state of a name that has an error in place of a value.
+/// Makes the state of a name that has an error in place of a value.
 fn error_alone(error: WatchError) -> State {
     State {
         error: Some(error),

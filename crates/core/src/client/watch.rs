@@ -97,7 +97,7 @@ pub(super) struct Watches {
 }
 
 impl Watches {
-    /// Adds a watch; its state is evaluated by the caller.
+    /// Adds a watch without a state, which the caller evaluates.
     pub(super) fn add(&mut self, watched: Watched) -> WatchId {
         let id = WatchId(self.next_id);
         self.next_id += 1;
@@ -124,7 +124,7 @@ impl Watches {
         id
     }
 
-    /// Removes a watch.
+    /// Removes a watch, and its news. One that has ended before is ignored.
     pub(super) fn remove(&mut self, id: WatchId) {
         let Some(watch) = self.list.remove(&id) else {
             return;
@@ -149,11 +149,13 @@ impl Watches {
         }
     }
 
+    /// Returns a watch that has not ended.
     pub(super) fn get(&self, id: WatchId) -> Option<&Watch> {
         self.list.get(&id)
     }
 
-    /// Returns the watches that a name of a type concerns.
+    /// Returns the watches that a name of a type concerns: those of the name,
+    /// and those of globs or the wildcard that cover it.
     pub(super) fn of_name(&self, type_url: &TypeUrl, name: &Name) -> Vec<WatchId> {
         let name_watches = self.by_name.get(type_url).and_then(|names| names.get(name));
         let scope_watches = self.by_type.get(type_url).into_iter().flatten();
@@ -174,20 +176,22 @@ impl Watches {
             .flat_map(BTreeMap::keys)
     }
 
+    /// Returns whether a watch is about a name, by its selector.
     fn covers(&self, id: WatchId, name: &Name) -> bool {
         let watch = self.list.get(&id);
         watch.is_some_and(|watch| watch.watched.selector.covers(name))
     }
 
-    /// Records that a name has another state in an origin. `states` are those
-    /// of all origins. A watch of many names is told that the name may have
-    /// changed.
+    /// Records that a name may have another state in some origin. `states` are
+    /// those of all origins that know the name. A watch of one name is queued
+    /// if its watcher would be shown another state; a watch of many names if it
+    /// was not queued for this name.
     pub(super) fn update(&mut self, id: WatchId, name: &Name, states: &[(Origin, State)]) {
         let Some(watch) = self.list.get_mut(&id) else {
             return;
         };
         let has_news = match watch.watched.selector {
-            Selector::Name(_) => watch.choose(states),
+            Selector::Name(_) => watch.show_state(states),
             _ => watch.changed.insert(name.clone()),
         };
         if has_news && !std::mem::replace(&mut watch.is_queued, true) {
@@ -195,7 +199,8 @@ impl Watches {
         }
     }
 
-    /// Takes the next watch with news.
+    /// Takes the next watch with news from the queue. Watches that have ended
+    /// since are skipped.
     pub(super) fn poll(&mut self) -> Option<WatchId> {
         loop {
             let id = self.queue.pop_front()?;
@@ -206,12 +211,14 @@ impl Watches {
         }
     }
 
-    /// The state of a watch of one name.
+    /// Returns the state that the watcher of one name is shown; `None` if the
+    /// watch has ended.
     pub(super) fn state(&self, id: WatchId) -> Option<&State> {
         self.list.get(&id).map(|watch| &watch.shown_state)
     }
 
-    /// Takes the names of a watch of many names that may have changed.
+    /// Takes the names of a watch of many names that may have changed; none if
+    /// the watch has ended.
     pub(super) fn take_changed(&mut self, id: WatchId) -> BTreeSet<Name> {
         let watch = self.list.get_mut(&id);
         watch
@@ -221,11 +228,11 @@ impl Watches {
 }
 
 impl Watch {
-    /// Chooses among the states of all origins: of those that have a value, the
-    /// one that has had it for longest, so that a second control plane with the
-    /// same name changes nothing; without a value, the first error. Returns
-    /// whether the watcher has to be told.
-    fn choose(&mut self, states: &[(Origin, State)]) -> bool {
+    /// Shows the watcher one of the states that the origins have: of those with
+    /// a value, the one that has had it for longest, so that a second control
+    /// plane with the same name changes nothing; without a value, the first
+    /// error. Returns whether that is news to the watcher.
+    fn show_state(&mut self, states: &[(Origin, State)]) -> bool {
         let has_value = |origin: &Origin| {
             let mut states = states.iter();
             states.any(|(holder, state)| holder == origin && state.value.is_some())

@@ -22,7 +22,8 @@ impl Database {
         self.check_pins()
     }
 
-    /// Checks that the names without contents are weighed.
+    /// Checks that the counted weight is that of the names without contents
+    /// that are subscribed to.
     fn check_missing_weight(&self) -> Result<(), String> {
         let entries = self.tables.iter().flat_map(Table::entries);
         let missing_entries = entries.filter(|(_, entry)| entry.content.resources().is_empty());

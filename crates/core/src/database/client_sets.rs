@@ -200,19 +200,22 @@ impl Database {
         *latest_end = end.max(*latest_end);
     }
 
-    /// The types of which a client that reconnects may still use any resource.
+    /// Returns the types of which a client that reconnects may still use any
+    /// resource, each with the moment until which it may; that moment may have
+    /// passed.
     pub(crate) fn recall_draining_types(&self) -> impl Iterator<Item = (&'static str, Moment)> {
         let draining_types = self.client_sets.draining_types.iter();
         draining_types.map(|(url, end)| (*url, *end))
     }
 
-    /// The references that a client that reconnects may still use.
+    /// Returns the references that a client that reconnects may still use, each
+    /// with the moment until which it may; that moment may have passed.
     pub(crate) fn recall_draining(&self) -> impl Iterator<Item = (&Reference, Moment)> {
         let references = self.client_sets.draining.iter();
         references.map(|(reference, end)| (reference, *end))
     }
 
-    /// The set of a client that resumes with this version.
+    /// Returns the set of a client that resumes with this version.
     pub(crate) fn recall_set(&self, type_id: TypeId, version: &Version) -> Option<Arc<ClientSet>> {
         let key = (type_id, version.clone());
         self.client_sets.sets.get(&key).cloned()

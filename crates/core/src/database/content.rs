@@ -56,7 +56,7 @@ pub(super) struct Variants {
 
 impl Content {
     /// Makes contents of variants, which were checked for overlap. Contents of
-    /// none are absent, and a single resource without constraints is for all
+    /// none are absent; a single resource without constraints is for all
     /// clients.
     pub(super) fn from_variants(mut resources: Vec<Arc<Resource>>) -> Self {
         match resources.pop() {
@@ -102,10 +102,12 @@ impl Content {
         }
     }
 
-    /// Returns the choice of a client. `evaluations` counts the constraints
-    /// that had to be evaluated: none, once the client's category has been
-    /// seen.
-    pub(super) fn choose(
+    /// Returns the contents of the name for a client: the variant whose
+    /// constraints its parameters match, with the error if there is one.
+    /// `evaluations` counts the constraints that had to be evaluated: none,
+    /// once the client's category has been seen. Aliases and domains are not
+    /// looked at; [`super::Database::choose`] does.
+    pub(super) fn choose_variant(
         &mut self,
         params: ParamsId,
         params_table: &mut ParamsTable,
@@ -116,7 +118,7 @@ impl Content {
             Self::Unknown => Choice::Unknown,
             Self::One(resource) => Choice::Resource(Arc::clone(resource)),
             Self::Failed(error, content) => {
-                let choice = content.choose(params, params_table, evaluations);
+                let choice = content.choose_variant(params, params_table, evaluations);
                 Choice::Failed(Arc::clone(error), choice.resource().cloned())
             }
             Self::Variants(variants) => variants.choose(params, params_table, evaluations),
@@ -144,7 +146,8 @@ impl Variants {
         }
     }
 
-    /// Returns whether both lists have the same constraints, which are sorted.
+    /// Returns whether both have variants with the same constraints. Both lists
+    /// are sorted by them, so they are compared in order.
     fn has_constraints_of(&self, other: &Self) -> bool {
         let own_constraints = self.list.iter().map(|resource| &resource.constraints);
         let other_constraints = other.list.iter().map(|resource| &resource.constraints);

@@ -122,17 +122,17 @@ impl Database {
         self.view(id).fingerprint_sum()
     }
 
-    /// The table of a cursor's type.
+    /// Returns the table of a cursor's type.
     fn table_of(&self, id: CursorId) -> &Table {
         self.table(self.subscribers.type_id(id.subscriber))
     }
 
-    /// The view that a cursor reads.
+    /// Returns the view that a cursor reads.
     fn view(&self, id: CursorId) -> &View {
         self.table_of(id).view(self.subscribers.cursor(id).view)
     }
 
-    /// The view that a cursor reads.
+    /// Returns the view that a cursor reads, to be changed.
     pub(super) fn view_mut(&mut self, id: CursorId) -> &mut View {
         let view = self.subscribers.cursor(id).view;
         let type_id = self.subscribers.type_id(id.subscriber);
@@ -164,7 +164,8 @@ impl Database {
         view.resource_at(entry, position, current.as_ref())
     }
 
-    /// Returns all resources that the cursor's view lists, by name.
+    /// Returns all resources that the cursor's view lists, sorted by name.
+    /// Every name of the view is visited.
     pub fn list(&mut self, id: CursorId) -> Vec<Arc<Resource>> {
         let head = self.head(id);
         self.resources_at(id, head)
@@ -296,11 +297,10 @@ impl Database {
     }
 }
 
-/// Returns the constraints of the variant `held` if a client has to be told
-/// that it goes (TP2): another variant of its name replaces it, or it is
-/// removed. `Some(None)` is the variant for all clients, when another replaces
-/// it; when it is removed, the removal of its name says so, and `None` is
-/// returned.
+/// Returns the constraints of the variant `old` if a client has to be told that
+/// it goes (TP2): another variant of its name replaces it, or it is removed.
+/// `Some(None)` is the variant for all clients, when another replaces it; when
+/// it is removed, the removal of its name says so, and `None` is returned.
 pub(crate) fn replaced_variant(
     old: &Resource,
     new: Option<&Resource>,

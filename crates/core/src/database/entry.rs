@@ -92,11 +92,12 @@ impl NameSubscribers {
         self.len() < count
     }
 
+    /// Returns whether there are no subscribers.
     pub(super) fn is_empty(&self) -> bool {
         matches!(self, Self::None)
     }
 
-    /// The number of subscribers.
+    /// Returns the number of subscribers.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::None => 0,

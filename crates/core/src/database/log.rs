@@ -39,7 +39,7 @@ const STALE_ALLOWED: usize = 64;
 const SWEEP_AT_ONCE: usize = 1024;
 
 impl Log {
-    /// The number of items, stale ones included.
+    /// Returns the number of items, stale ones included.
     pub(super) fn items(&self) -> usize {
         self.entries.len()
     }
@@ -49,7 +49,7 @@ impl Log {
         self.newest.contains_key(&entry)
     }
 
-    /// The position of a name's newest item.
+    /// Returns the position of a name's newest item.
     pub(super) fn position(&self, entry: EntryId) -> Option<Position> {
         let index = *self.newest.get(&entry)?;
         Some(self.positions[index as usize])
@@ -64,7 +64,8 @@ impl Log {
         self.sweep();
     }
 
-    /// Removes a name from the log.
+    /// Removes a name from the log. Its item is stale from now on, and stays
+    /// until it is swept out.
     pub(super) fn forget(&mut self, entry: EntryId) {
         self.newest.remove(&entry);
     }

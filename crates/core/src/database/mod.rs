@@ -72,7 +72,8 @@ pub struct TypeId(u32);
 /// with a million names that do not exist.
 pub const NAME_OVERHEAD: usize = 128;
 
-/// The bytes that a subscription to a name counts with.
+/// Returns the bytes that a subscription to a name counts with, in limits
+/// (S72).
 #[must_use]
 pub fn name_weight(name: &Name) -> usize {
     name.as_str().len() + NAME_OVERHEAD
@@ -152,7 +153,7 @@ impl Database {
         }
     }
 
-    /// The index of a type, if the database has it.
+    /// Returns the index of a type, if the database has it.
     #[must_use]
     pub fn find_type(&self, url: &TypeUrl) -> Option<TypeId> {
         self.type_ids.get(url).copied()
@@ -166,13 +167,13 @@ impl Database {
         types.filter(|(id, _)| !self.free_types.contains(id))
     }
 
-    /// The URL of a type.
+    /// Returns the URL of a type.
     #[must_use]
     pub fn type_url(&self, id: TypeId) -> &TypeUrl {
         &self.table(id).url
     }
 
-    /// The number of names of a type that have contents.
+    /// Returns the number of names of a type that have contents.
     #[must_use]
     pub fn len(&self, id: TypeId) -> usize {
         self.table(id).len
@@ -184,19 +185,19 @@ impl Database {
         self.tables.iter().all(|table| table.len == 0)
     }
 
-    /// The entry of a name, if the database has one.
+    /// Returns the entry of a name, if the database has one.
     #[must_use]
     pub fn find(&self, type_id: TypeId, name: &Name) -> Option<EntryId> {
         self.table(type_id).find(name.as_str())
     }
 
-    /// The name of an entry.
+    /// Returns the name of an entry.
     #[must_use]
     pub fn name(&self, type_id: TypeId, entry: EntryId) -> &Name {
         &self.table(type_id).entry(entry).name
     }
 
-    /// Every resource of a type with all its variants, in no order.
+    /// Returns every resource of a type with all its variants, in no order.
     pub fn resources(&self, type_id: TypeId) -> impl Iterator<Item = &Arc<Resource>> {
         self.table(type_id)
             .entries()
@@ -232,18 +233,19 @@ impl Database {
         }
     }
 
-    /// The number of a set of parameters, which is added if need be.
+    /// Returns the number of a set of parameters, which is added if need be. It
+    /// is kept until it was held and released as often.
     pub fn intern_params(&mut self, params: Params) -> ParamsId {
         self.params.intern(params)
     }
 
-    /// The number of a set of parameters, if the database has it.
+    /// Returns the number of a set of parameters, if the database has it.
     #[must_use]
     pub(crate) fn find_params(&self, params: &Params) -> Option<ParamsId> {
         self.params.find(params)
     }
 
-    /// The set of a number.
+    /// Returns the set of a number.
     #[must_use]
     pub fn params(&self, id: ParamsId) -> &Params {
         self.params.get(id)
@@ -260,26 +262,30 @@ impl Database {
         self.params.release(id);
     }
 
-    /// The number of sets of parameters.
+    /// Returns the number of sets of parameters.
     #[must_use]
     #[cfg(test)]
     pub(crate) fn params_count(&self) -> usize {
         self.params.len()
     }
 
-    /// The sets of parameters, where a large one counts as several.
+    /// Returns the number of sets of parameters, where a large one counts as
+    /// several.
     #[must_use]
     pub(crate) fn params_weight(&self) -> usize {
         self.params.weight()
     }
 
-    /// Returns the choice of a name for a client with these parameters.
+    /// Returns what a client with these parameters gets for a name: a variant
+    /// of the name, else of a resource that has it as an alias, else that there
+    /// is none. In a type with hosts, the domains of virtual hosts decide.
     pub fn choose(&mut self, type_id: TypeId, entry: EntryId, params: ParamsId) -> Choice {
         self.tables[type_id.0 as usize].choose(entry, params, &mut self.params, &mut self.work)
     }
 
-    /// Returns the choice of a name for a client with these parameters. A name
-    /// without an entry is absent.
+    /// Returns what a client with these parameters gets for a name, as
+    /// [`Self::choose`] does for an entry. A name without an entry is absent,
+    /// in a cache too.
     pub fn choose_name(&mut self, type_id: TypeId, name: &Name, params: ParamsId) -> Choice {
         match self.find(type_id, name) {
             Some(entry) => self.choose(type_id, entry, params),
@@ -287,13 +293,14 @@ impl Database {
         }
     }
 
-    /// Removed names that a glob matches, as far as they are remembered (S75).
+    /// Returns the removed names that a glob matches, as far as they are
+    /// remembered (S75).
     #[must_use]
     pub(crate) fn tombstones(&self, type_id: TypeId, glob: &Glob) -> Vec<Name> {
         self.table(type_id).tombstones.matching(glob)
     }
 
-    /// Counters of the work so far.
+    /// Returns the counters of the work so far.
     #[must_use]
     pub fn work(&self) -> Work {
         self.work
@@ -308,35 +315,37 @@ impl Database {
         self.slice_start = self.work.entries;
     }
 
-    /// The weight of all subscriptions to names that have no contents.
+    /// Returns the weight of all subscriptions to names that have no contents.
     #[must_use]
     pub fn missing_weight(&self) -> usize {
         self.missing_weight
     }
 
-    /// Says whether the process is short of memory. While it is, a further
+    /// Sets whether the process is short of memory. While it is, a further
     /// subscription to a name without contents is refused, and every other one
     /// is taken (S72).
     pub fn set_memory_short(&mut self, is_short: bool) {
         self.refuses_missing = is_short;
     }
 
-    /// Whether subscriptions to names without contents are refused because the
-    /// process is short of memory.
+    /// Returns whether subscriptions to names without contents are refused
+    /// because the process is short of memory.
     pub(crate) fn is_memory_short(&self) -> bool {
         self.refuses_missing
     }
 
-    /// Counters of the memory of a type.
+    /// Returns the counters of the memory of a type.
     #[must_use]
     pub fn memory_counts(&self, type_id: TypeId) -> MemoryCounts {
         self.table(type_id).memory_counts()
     }
 
+    /// Returns the table of a type, which the database has.
     fn table(&self, id: TypeId) -> &Table {
         &self.tables[id.0 as usize]
     }
 
+    /// Returns the table of a type, to be changed.
     fn table_mut(&mut self, id: TypeId) -> &mut Table {
         &mut self.tables[id.0 as usize]
     }

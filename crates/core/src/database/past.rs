@@ -39,6 +39,7 @@ struct PastChange {
 }
 
 impl PastChange {
+    /// Returns the approximate size of the variants that are kept.
     fn bytes(&self) -> usize {
         let sizes = self.variants.iter().map(|variant| variant.wire_size());
         sizes.sum()

@@ -47,7 +47,9 @@ impl Database {
         old
     }
 
-    /// Weighs a name that subscribers miss from now on, or miss no more.
+    /// Adds the weight of a name to that of missing ones, or takes it out, if
+    /// the name has lost its contents or has got some. `old` are the contents
+    /// before.
     fn weigh_missing(&mut self, type_id: TypeId, entry: EntryId, old: &Content) {
         let entry = self.table(type_id).entry(entry);
         let weight = entry.subscribers.len() * name_weight(&entry.name);
@@ -99,7 +101,8 @@ impl Database {
         for view_id in table.views_of_name(&name) {
             self.work.views += 1;
             let params = table.view(view_id).params;
-            let old_choice = old.choose(params, &mut self.params, &mut self.work.evaluations);
+            let old_choice =
+                old.choose_variant(params, &mut self.params, &mut self.work.evaluations);
             let new_choice = table.own_choice(entry, params, &mut self.params, &mut self.work);
             let (old_resource, new_resource) = (old_choice.resource(), new_choice.resource());
             if same_listing(old_resource, new_resource) {
@@ -122,7 +125,8 @@ impl Database {
         let table = &mut self.tables[type_id.0 as usize];
         self.work.entries += 1;
         for params in table.entry(entry).subscribers.distinct_params() {
-            let old_choice = old.choose(params, &mut self.params, &mut self.work.evaluations);
+            let old_choice =
+                old.choose_variant(params, &mut self.params, &mut self.work.evaluations);
             let new_choice = table.own_choice(entry, params, &mut self.params, &mut self.work);
             if old_choice.same_for_client(&new_choice) {
                 continue;

@@ -30,20 +30,24 @@ impl<T> Default for Shards<T> {
 }
 
 impl<T> Shards<T> {
+    /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
+    /// Returns the first value with this hash for which `is_it` holds.
     pub(super) fn find(&self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<&T> {
         self.tables[self.shard(hash)].find(hash, is_it)
     }
 
+    /// Returns the first value with this hash for which `is_it` holds, to be
+    /// changed.
     pub(super) fn find_mut(&mut self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<&mut T> {
         let shard = self.shard(hash);
         self.tables[shard].find_mut(hash, is_it)
     }
 
-    /// Values with this hash, and maybe others.
+    /// Returns all values with this hash, and maybe others.
     pub(super) fn iter_hash(&self, hash: u64) -> impl Iterator<Item = &T> {
         self.tables[self.shard(hash)].iter_hash(hash)
     }
@@ -104,6 +108,7 @@ impl<T> Shards<T> {
         }
     }
 
+    /// Returns the index of the table in which values with this hash are.
     fn shard(&self, hash: u64) -> usize {
         shard_of(hash, self.tables.len())
     }
@@ -115,8 +120,9 @@ fn split_from(table: usize) -> usize {
     table - (table + 1).next_power_of_two() / 2
 }
 
-/// Returns the index of the table of a hash among a number of tables. The
-/// lowest and the highest bits of the hash are left to the tables themselves.
+/// Returns the index of the table of a hash among this number of tables. The
+/// lowest and the highest bits of the hash are not used: the tables themselves
+/// use them.
 fn shard_of(hash: u64, tables: usize) -> usize {
     let mask = tables.next_power_of_two() - 1;
     let shard = (hash >> 20) as usize & mask;

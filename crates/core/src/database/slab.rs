@@ -60,10 +60,12 @@ impl<T> Chunk<T> {
         self.slots.len() - 1
     }
 
+    /// Returns whether another value fits.
     fn has_room(&self) -> bool {
         !self.free_slots.is_empty() || self.slots.len() < CHUNK
     }
 
+    /// Returns whether no slot has a value.
     fn is_empty(&self) -> bool {
         self.free_slots.len() == self.slots.len()
     }
@@ -115,17 +117,19 @@ impl<T> Slab<T> {
         Some(value)
     }
 
+    /// Returns the value in a slot; `None` if the slot is free.
     pub(super) fn get(&self, slot: u32) -> Option<&T> {
         let chunk = self.chunks.get(chunk_index(slot))?;
         chunk.slots.get(index_in_chunk(slot))?.as_ref()
     }
 
+    /// Returns the value in a slot, to be changed.
     pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         let chunk = self.chunks.get_mut(chunk_index(slot))?;
         chunk.slots.get_mut(index_in_chunk(slot))?.as_mut()
     }
 
-    /// All values, by slot.
+    /// Returns all values, by slot.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let chunks = self.chunks.iter().enumerate();
         chunks.flat_map(|(index, chunk)| {
@@ -134,7 +138,7 @@ impl<T> Slab<T> {
         })
     }
 
-    /// All values, by slot.
+    /// Returns all values, by slot.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         let chunks = self.chunks.iter_mut().enumerate();
         chunks.flat_map(|(index, chunk)| {
@@ -143,26 +147,30 @@ impl<T> Slab<T> {
         })
     }
 
-    /// The number of slots up to the last that is used, free ones included.
+    /// Returns the number of slots up to the last that is used, free ones
+    /// included.
     pub(super) fn slots(&self) -> usize {
         let full = self.chunks.len().saturating_sub(1) * CHUNK;
         full + self.chunks.last().map_or(0, |last| last.slots.len())
     }
 
-    /// The number of values.
+    /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 }
 
+/// Returns the number of a slot by its chunk and its index there.
 fn number(chunk: usize, slot: usize) -> u32 {
     (chunk * CHUNK + slot) as u32
 }
 
+/// Returns the index of the chunk that has a slot.
 fn chunk_index(slot: u32) -> usize {
     slot as usize / CHUNK
 }
 
+/// Returns the index of a slot in its chunk.
 fn index_in_chunk(slot: u32) -> usize {
     slot as usize % CHUNK
 }

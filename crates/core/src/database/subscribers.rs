@@ -19,8 +19,8 @@ use crate::params::ParamsId;
 pub struct StreamId(u32);
 
 impl StreamId {
-    /// The index of the stream among the open streams: small, and reused after
-    /// the stream has ended.
+    /// Returns the index of the stream among the open streams: small, and
+    /// reused after the stream has ended.
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -131,6 +131,7 @@ impl SubscriberRegistry {
     }
 
     /// Marks a name as changed for a subscription, and wakes its stream.
+    /// Nothing happens if the subscriber was removed.
     pub(super) fn mark_dirty(&mut self, id: SubscriberId, entry: EntryId, params: ParamsId) {
         if let Some(subscriber) = self.list.get_mut(id.0) {
             subscriber.dirty.insert((entry, params));
@@ -138,10 +139,12 @@ impl SubscriberRegistry {
         self.wake(id);
     }
 
+    /// Returns the parameters of the cursors of a subscriber.
     pub(super) fn params(&self, id: SubscriberId) -> ParamsId {
         self.get(id).params
     }
 
+    /// Returns the type of a subscriber.
     pub(super) fn type_id(&self, id: SubscriberId) -> TypeId {
         self.get(id).type_id
     }
@@ -155,7 +158,7 @@ impl SubscriberRegistry {
         self.list.get(id.0).expect("the subscriber is kept")
     }
 
-    /// Returns a subscriber, which has not been removed.
+    /// Returns a subscriber, which has not been removed, to be changed.
     fn get_mut(&mut self, id: SubscriberId) -> &mut Subscriber {
         #[expect(
             clippy::expect_used,
@@ -175,7 +178,7 @@ impl SubscriberRegistry {
             .expect("the cursor is open")
     }
 
-    /// Returns a cursor, which is open.
+    /// Returns a cursor, which is open, to be changed.
     pub(super) fn cursor_mut(&mut self, id: CursorId) -> &mut CursorSlot {
         #[expect(
             clippy::expect_used,
@@ -201,6 +204,7 @@ impl SubscriberRegistry {
         }
     }
 
+    /// Removes a cursor, whose slot is free then; `None` if it is not open.
     pub(super) fn remove_cursor(&mut self, id: CursorId) -> Option<CursorSlot> {
         self.get_mut(id.subscriber).cursors[id.slot as usize].take()
     }
@@ -236,7 +240,7 @@ impl SubscriberRegistry {
 }
 
 impl Database {
-    /// Opens a stream.
+    /// Opens a stream, which has no subscribers yet.
     pub fn open_stream(&mut self) -> StreamId {
         StreamId(self.subscribers.streams.insert(Stream::default()))
     }
@@ -321,7 +325,7 @@ impl Database {
         }
     }
 
-    /// Whether changes of demand of a type are not taken yet.
+    /// Returns whether changes of demand of a type are not taken yet.
     pub(super) fn has_demand_changes(&self, type_id: TypeId) -> bool {
         let changes = self.subscribers.demand_changes.as_ref();
         let next =
@@ -395,7 +399,7 @@ impl Database {
         dirty.extract_if(|_| true).take(limit).collect()
     }
 
-    /// All dirty names.
+    /// Returns all dirty names of a subscriber, which stay dirty.
     pub(crate) fn dirty(&self, id: SubscriberId) -> impl Iterator<Item = (EntryId, ParamsId)> + '_ {
         self.subscribers.get(id).dirty.iter().copied()
     }

@@ -135,7 +135,7 @@ impl Table {
         }
     }
 
-    /// Sets whether a scope of a cache is complete.
+    /// Sets whether a scope of a cache is complete. Nobody is woken.
     pub(super) fn set_complete(&mut self, scope: &Scope, is_complete: bool) {
         if is_complete {
             self.complete_scopes.insert(scope.clone());
@@ -144,6 +144,7 @@ impl Table {
         }
     }
 
+    /// Returns whether any cursor is open on a scope.
     pub(super) fn has_view(&self, scope: &Scope) -> bool {
         self.by_scope.contains_key(scope)
     }
@@ -164,6 +165,7 @@ impl Table {
             .copied()
     }
 
+    /// Returns the hash by which the index of names finds a name.
     fn hash(&self, name: &str) -> u64 {
         std::hash::BuildHasher::hash_one(&self.hasher, name)
     }
@@ -174,6 +176,7 @@ impl Table {
         self.entries.get(id.0).expect("the name is kept")
     }
 
+    /// Returns an entry that is in use, to be changed.
     pub(super) fn entry_mut(&mut self, id: EntryId) -> &mut Entry {
         #[expect(clippy::expect_used, reason = "ids are handed out for kept names only")]
         self.entries.get_mut(id.0).expect("the name is kept")
@@ -208,8 +211,9 @@ impl Table {
         id
     }
 
-    /// Frees an entry, unless it is in use. One that was freed before is
-    /// ignored.
+    /// Frees an entry, unless it has contents, subscribers or owners, or a view
+    /// lists it. An entry that was freed before is ignored. To be called
+    /// whenever one of its uses may have been the last.
     pub(super) fn remove_unused(&mut self, id: EntryId) {
         let Some(entry) = self.entries.get(id.0) else {
             return;
@@ -248,7 +252,8 @@ impl Table {
         views.any(|view| view.has_entry(id))
     }
 
-    /// The resources that have this name as an alias, sorted by name (S36).
+    /// Returns the resources that have this name as an alias, sorted by name
+    /// (S36).
     pub(super) fn owners(&self, alias: EntryId) -> &[EntryId] {
         self.owners.get(&alias).map_or(&[], Vec::as_slice)
     }
@@ -274,9 +279,9 @@ impl Table {
         self.remove_unused(alias);
     }
 
-    /// Returns the choice of a name for a client: of the name itself, or if it
-    /// is absent or unknown, of the first owner that has a resource for the
-    /// client (S36). In a type with hosts, the domains of virtual hosts decide.
+    /// Returns what a client gets for a name: of the name itself, or if it is
+    /// absent or unknown, of the first owner that has a resource for the client
+    /// (S36). In a type with hosts, the domains of virtual hosts decide.
     pub(super) fn choose(
         &mut self,
         id: EntryId,
@@ -303,8 +308,8 @@ impl Table {
         own_choice
     }
 
-    /// Returns the choice of a name without aliases and domains, which is what
-    /// a view lists.
+    /// Returns what a client gets for a name by its contents alone, without
+    /// aliases and domains: what a view lists.
     pub(super) fn own_choice(
         &mut self,
         id: EntryId,
@@ -314,7 +319,7 @@ impl Table {
     ) -> Choice {
         self.entry_mut(id)
             .content
-            .choose(params, params_table, &mut work.evaluations)
+            .choose_variant(params, params_table, &mut work.evaluations)
     }
 
     /// Returns a view that has subscribers.
@@ -325,7 +330,7 @@ impl Table {
             .expect("the view is kept")
     }
 
-    /// Returns a view that has subscribers.
+    /// Returns a view that has subscribers, to be changed.
     pub(super) fn view_mut(&mut self, id: ViewId) -> &mut View {
         #[expect(clippy::expect_used, reason = "a view lives while it has subscribers")]
         self.views[id.0 as usize]
@@ -416,7 +421,7 @@ impl Table {
             }
             let choice = entry
                 .content
-                .choose(params, params_table, &mut work.evaluations);
+                .choose_variant(params, params_table, &mut work.evaluations);
             if let Some(resource) = choice.resource() {
                 members.push((EntryId(id), Arc::clone(resource)));
             }
@@ -472,6 +477,7 @@ impl Table {
         }
     }
 
+    /// Returns all entries, by their ids.
     pub(super) fn entries(&self) -> impl Iterator<Item = (EntryId, &Entry)> {
         self.entries.iter().map(|(id, entry)| (EntryId(id), entry))
     }

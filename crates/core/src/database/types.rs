@@ -40,7 +40,7 @@ impl Database {
         id
     }
 
-    /// The number of types that only subscribers brought.
+    /// Returns the number of types that only subscribers brought.
     #[must_use]
     pub(crate) fn unclaimed_types(&self) -> usize {
         self.unclaimed_types
@@ -70,7 +70,8 @@ impl Database {
         }
     }
 
-    /// Drops a type without a use. Its id is free.
+    /// Drops a type that the caller has found without a use. Its id is free, to
+    /// be given to another type.
     fn drop_type(&mut self, id: TypeId) {
         let empty = Table::new(TypeUrl::new(""), false);
         let dropped = std::mem::replace(self.table_mut(id), empty);
@@ -94,8 +95,8 @@ impl Database {
 }
 
 impl Table {
-    /// Whether nothing uses the type: neither subscribers nor contents. A table
-    /// that is becoming complete is visited by its index.
+    /// Returns whether nothing uses the type: neither subscribers nor contents.
+    /// A table that is becoming complete is visited by its index.
     fn is_unused(&self) -> bool {
         let is_empty = self.len == 0 && self.entries.len() == 0 && self.views().next().is_none();
         let is_settled = !self.is_cache && !self.is_completing;

@@ -176,14 +176,17 @@ impl View {
         copy
     }
 
+    /// Returns the position of the newest change; zero if there was none.
     pub(super) fn head(&self) -> Position {
         self.head
     }
 
+    /// Returns the sum of the fingerprints of all listed resources.
     pub(super) fn fingerprint_sum(&self) -> u128 {
         self.fingerprint_sum
     }
 
+    /// Returns the number of listed resources.
     pub(super) fn len(&self) -> usize {
         self.members
     }

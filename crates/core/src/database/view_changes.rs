@@ -116,6 +116,7 @@ impl ViewChanges {
         shared
     }
 
+    /// Returns the name of an item.
     fn name(&self, index: u32) -> &Name {
         &self.items[index as usize].0
     }

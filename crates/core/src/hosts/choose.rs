@@ -11,9 +11,10 @@ enum Match {
     Exact,
 }
 
-/// Returns the virtual host for a host by Envoy's precedence: an exact domain,
-/// the longest suffix, the longest prefix, `*`. The first of two that match
-/// equally well wins. Returns `None` if no domain matches.
+/// Returns the virtual host for a host among these, by Envoy's precedence of
+/// domains: an exact one, the longest suffix, the longest prefix, `*`. Case
+/// does not matter. The first of two that match equally well wins; `None` if no
+/// domain matches. The database does the same by its index.
 pub fn choose<'a, V, D>(host: &str, virtual_hosts: impl IntoIterator<Item = (V, D)>) -> Option<V>
 where
     D: IntoIterator<Item = &'a str>,

@@ -75,7 +75,8 @@ impl fmt::Display for Domain<'_> {
 pub struct Domains(Box<str>);
 
 impl Domains {
-    /// Returns a list of domains, in the author's order and in lower case.
+    /// Makes a list of domains, in this order and in lower case. They are kept
+    /// as lines: a line break in one would make two of it.
     pub fn new(domains: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let mut text = String::new();
         for domain in domains {
@@ -98,7 +99,7 @@ impl Domains {
         self.0.is_empty()
     }
 
-    /// All domains, in the author's order.
+    /// Returns all domains, in the author's order.
     pub fn iter(&self) -> impl Iterator<Item = Domain<'_>> + Clone {
         self.0.lines().map(Domain::of)
     }
@@ -111,7 +112,7 @@ impl Domains {
         })
     }
 
-    /// Returns whether a domain can match more than one host.
+    /// Returns whether one of the domains can match more than one host.
     #[must_use]
     pub(crate) fn have_wildcards(&self) -> bool {
         self.0.contains('*') && self.iter().any(Domain::is_wildcard)

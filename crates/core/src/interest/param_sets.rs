@@ -29,7 +29,8 @@ impl ParamSets {
         }
     }
 
-    /// Adds a set of parameters. Returns whether it is new.
+    /// Adds a set of parameters, which may be the empty one. Returns whether it
+    /// is new.
     pub(super) fn insert(&mut self, params: Params) -> bool {
         match self {
             Self::Plain if params.is_empty() => false,
@@ -42,7 +43,8 @@ impl ParamSets {
         }
     }
 
-    /// Returns the sets without this one; `None` if no set remains.
+    /// Returns the sets without this one, which need not be among them; `None`
+    /// if no set remains.
     pub(super) fn without(self, params: &Params) -> Option<Self> {
         let Self::Located(mut sets) = self else {
             return None;

@@ -47,7 +47,8 @@ impl Interest {
         }
     }
 
-    /// Removes a subscription. Returns whether there was one.
+    /// Removes this very subscription: others that cover the same names stay.
+    /// Returns whether there was one.
     pub(crate) fn remove(&mut self, subscription: &Subscription) -> bool {
         let Subscription { selector, params } = subscription;
         let is_subscribed = self.has(subscription);
@@ -168,7 +169,7 @@ impl Interest {
         self.is_wildcard_only() && self.wildcard == Some(ParamSets::Plain)
     }
 
-    /// The subscriptions to names, in order.
+    /// Returns the subscriptions to names, in order.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&Name, &Params)> {
         let names = self.names.iter();
         names.flat_map(|(name, sets)| sets.iter().map(move |params| (name, params)))

@@ -16,13 +16,14 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Makes a subscription with parameters.
+    /// Makes a subscription with these parameters; it is plain if there are
+    /// none.
     #[must_use]
     pub fn new(selector: Selector, params: Params) -> Self {
         Self { selector, params }
     }
 
-    /// Writes the subscription as a request has it.
+    /// Returns the subscription as a request has it.
     pub(crate) fn locator(&self) -> Locator {
         let own_params = Some(&self.params).filter(|params| !params.is_empty());
         Locator {
@@ -33,14 +34,14 @@ impl Subscription {
 }
 
 impl From<Selector> for Subscription {
-    /// A plain subscription.
+    /// Makes a plain subscription.
     fn from(selector: Selector) -> Self {
         Self::new(selector, Params::default())
     }
 }
 
 impl From<Name> for Subscription {
-    /// A plain subscription to one name.
+    /// Makes a plain subscription to one name.
     fn from(name: Name) -> Self {
         Selector::Name(name).into()
     }

@@ -97,7 +97,7 @@ impl Kind {
         kind.unwrap_or(OPAQUE)
     }
 
-    /// Whether a type is in the table, built in or registered.
+    /// Returns whether a type is in the table, built in or registered.
     #[must_use]
     pub(crate) fn is_known(type_url: &TypeUrl) -> bool {
         find_built_in(type_url).is_some() || find_registered(&registered(), type_url).is_some()
@@ -164,25 +164,7 @@ impl Kind {
     pub const fn with_references(self, refers_to: &'static [&'static str]) -> Self {
         Self { refers_to, ..self }
     }
-}
 
-fn find_built_in(type_url: &TypeUrl) -> Option<Kind> {
-    let mut built_in = table::TABLE.iter();
-    let entry = built_in.find(|(url, _)| *url == type_url.as_str());
-    entry.map(|(_, kind)| *kind)
-}
-
-fn find_registered(registered: &[(TypeUrl, Kind)], type_url: &TypeUrl) -> Option<Kind> {
-    let mut registered = registered.iter();
-    let entry = registered.find(|(url, _)| url == type_url);
-    entry.map(|(_, kind)| *kind)
-}
-
-fn registered() -> RwLockReadGuard<'static, Vec<(TypeUrl, Kind)>> {
-    REGISTERED.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Kind {
     /// Returns whether resources of type `user` may refer to resources of type
     /// `used`, directly or through other types. A reference of a type to itself
     /// does not count.
@@ -199,6 +181,26 @@ impl Kind {
         let mut built_in = table::TABLE.iter();
         built_in.any(|(_, kind)| refers(kind)) || registered().iter().any(|(_, kind)| refers(kind))
     }
+}
+
+/// Returns the properties of a type of Envoy.
+fn find_built_in(type_url: &TypeUrl) -> Option<Kind> {
+    let mut built_in = table::TABLE.iter();
+    let entry = built_in.find(|(url, _)| *url == type_url.as_str());
+    entry.map(|(_, kind)| *kind)
+}
+
+/// Returns the properties of a type that a program has registered.
+fn find_registered(registered: &[(TypeUrl, Kind)], type_url: &TypeUrl) -> Option<Kind> {
+    let mut registered = registered.iter();
+    let entry = registered.find(|(url, _)| url == type_url);
+    entry.map(|(_, kind)| *kind)
+}
+
+/// Locks the registered types for reading. Of a poisoned lock the types are
+/// whole all the same: they are only ever added.
+fn registered() -> RwLockReadGuard<'static, Vec<(TypeUrl, Kind)>> {
+    REGISTERED.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

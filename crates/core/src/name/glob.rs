@@ -25,6 +25,7 @@ impl Glob {
         Self::from_xdstp(&XdstpName::parse(text)?).ok_or(NameError::NotGlob)
     }
 
+    /// Makes the glob of a structured name; `None` if it is none.
     pub(super) fn from_xdstp(name: &XdstpName) -> Option<Self> {
         name.is_glob().then(|| Self(name.to_string().into()))
     }
@@ -59,7 +60,7 @@ impl Glob {
         looks_like_member && name.xdstp().is_some()
     }
 
-    /// The canonical spelling.
+    /// Returns the canonical spelling.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -36,18 +36,18 @@ impl Name {
         }
     }
 
-    /// Takes a text that is known to have no other spelling.
+    /// Makes a name of a text that is known to have no other spelling.
     fn opaque(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// The parts of a structured name; none when the name is opaque.
+    /// Returns the parts of a structured name; `None` if the name is opaque.
     #[must_use]
     pub fn xdstp(&self) -> Option<XdstpName> {
         XdstpName::parse(&self.0).ok()
     }
 
-    /// The canonical spelling.
+    /// Returns the canonical spelling.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -68,6 +68,7 @@ pub(super) fn decode(text: &str, offset: usize) -> Result<Cow<'_, str>, NameErro
     }
 }
 
+/// Returns the value of a hexadecimal digit, in either case.
 fn hex_digit(hex: u8) -> Option<u8> {
     // Below sixteen, so the cast loses nothing.
     char::from(hex).to_digit(16).map(|digit| digit as u8)

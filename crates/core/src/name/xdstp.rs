@@ -111,25 +111,25 @@ impl XdstpName {
         })
     }
 
-    /// The authority; may be empty (C10).
+    /// Returns the authority; it may be empty (C10).
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// The type without `type.googleapis.com/`.
+    /// Returns the type without `type.googleapis.com/`.
     #[must_use]
     pub fn resource_type(&self) -> &str {
         &self.resource_type
     }
 
-    /// The path below the type.
+    /// Returns the path below the type.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Context parameters in the order of their encoded text.
+    /// Returns the context parameters, in the order of their encoded text.
     #[must_use]
     pub fn context(&self) -> &[(String, String)] {
         &self.context

@@ -44,7 +44,8 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// Adds the keys and values of an expression.
+    /// Adds the keys and values of an expression. The recursion is as deep as
+    /// the expression, whose depth is limited.
     fn collect(&mut self, expr: &'a Expr) {
         match expr.node() {
             ExprNode::Value { key, value } => {
@@ -64,6 +65,7 @@ impl<'a> Words<'a> {
     }
 }
 
+/// Numbers words in their order, from zero.
 fn number_words<'a>(words: &BTreeSet<&'a str>) -> HashMap<&'a str, u32> {
     words.iter().copied().zip(0..).collect()
 }
@@ -202,6 +204,7 @@ impl Builder<'_> {
         Ok(self.intern_node(key, values, other, absent))
     }
 
+    /// Returns the node of an id; `None` for an answer.
     fn branches(&self, id: Id) -> Option<Rc<Branches>> {
         id.index().map(|index| Rc::clone(&self.nodes[index]))
     }

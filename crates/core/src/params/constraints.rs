@@ -45,7 +45,7 @@ impl Constraints {
     /// Bytes of its keys and values, each as often as it is written.
     pub(crate) const MAX_BYTES: usize = 1 << 16;
 
-    /// Returns the constraint of an expression.
+    /// Makes the constraint of an expression.
     ///
     /// # Errors
     ///
@@ -101,7 +101,8 @@ impl Constraints {
         self.0.diagram.matches(params)
     }
 
-    /// The keys that matter: a client's other parameters change nothing.
+    /// Returns the keys that matter: a client's other parameters change
+    /// nothing.
     #[must_use]
     pub fn keys(&self) -> &Keys {
         &self.0.diagram.keys
@@ -117,12 +118,12 @@ impl Constraints {
         overlap::find_witness(&self.0.diagram, &other.0.diagram)
     }
 
-    /// The diagram of the constraint.
+    /// Returns the diagram of the constraint.
     pub(super) fn diagram(&self) -> &Diagram {
         &self.0.diagram
     }
 
-    /// The canonical expression, the same in every process.
+    /// Returns the canonical expression, the same in every process.
     #[must_use]
     pub fn expr(&self) -> &Expr {
         &self.0.expr

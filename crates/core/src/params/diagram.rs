@@ -35,13 +35,13 @@ impl Id {
     /// Nodes are numbered after the two answers.
     const FIRST_NODE: u32 = 2;
 
-    /// The id of the node at an index.
+    /// Returns the id of the node at an index.
     pub(super) fn of_node(index: usize) -> Self {
         // The budget runs out long before the numbers do.
         Self(index as u32 + Self::FIRST_NODE)
     }
 
-    /// The index of the node; `None` for an answer.
+    /// Returns the index of the node; `None` for an answer.
     pub(super) fn index(self) -> Option<usize> {
         let index = self.0.checked_sub(Self::FIRST_NODE)?;
         Some(index as usize)
@@ -59,13 +59,13 @@ pub(super) struct Branches {
 }
 
 impl Branches {
-    /// The targets of the branches, in the order of the walk.
+    /// Returns the targets of the branches, in the order of the walk.
     pub(super) fn children(&self) -> impl Iterator<Item = Id> + '_ {
         let values = self.values.iter().map(|&(_, child)| child);
         values.chain([self.other, self.absent])
     }
 
-    /// The number of branches.
+    /// Returns the number of branches.
     pub(super) fn len(&self) -> usize {
         self.values.len() + 2
     }
@@ -91,24 +91,24 @@ pub(super) struct Diagram {
 }
 
 impl Diagram {
-    /// The node of an id; `None` for an answer.
+    /// Returns the node of an id; `None` for an answer.
     pub(super) fn node(&self, id: Id) -> Option<&Branches> {
         id.index().map(|index| &self.nodes[index])
     }
 
-    /// The key that the node of an id tests; `None` for an answer.
+    /// Returns the key that the node of an id tests; `None` for an answer.
     pub(super) fn key(&self, id: Id) -> Option<&str> {
         let node = self.node(id)?;
         Some(self.keys.at(node.key))
     }
 
-    /// The value at an index of the table.
+    /// Returns the value at an index of the table.
     pub(super) fn value(&self, index: u32) -> &str {
         &self.values[index as usize]
     }
 
-    /// Checks whether a client with these parameters matches, by one branch for
-    /// each tested key.
+    /// Returns whether a client with these parameters matches, by one branch
+    /// for each tested key.
     pub(super) fn matches(&self, params: &Params) -> bool {
         let mut target = self.root;
         while let Some(node) = self.node(target) {
@@ -151,6 +151,7 @@ pub(super) fn pair_branches<V: Ord + Copy>(
 pub(super) struct Budget(usize);
 
 impl Budget {
+    /// Makes a budget from which nothing is spent yet.
     pub(super) fn new() -> Self {
         Self(MAX_BRANCHES)
     }

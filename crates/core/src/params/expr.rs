@@ -48,27 +48,27 @@ impl Expr {
     /// Expressions in one expression.
     pub const MAX_SIZE: usize = 4096;
 
-    /// The key has this value.
+    /// Makes the expression that a key has this value.
     pub fn value(key: impl Into<Box<str>>, value: impl Into<Box<str>>) -> Self {
         let (key, value) = (key.into(), value.into());
         let bytes = key.len() + value.len();
         Self::leaf(ExprNode::Value { key, value }, bytes)
     }
 
-    /// The key has some value.
+    /// Makes the expression that a key has some value.
     pub fn exists(key: impl Into<Box<str>>) -> Self {
         let key = key.into();
         let bytes = key.len();
         Self::leaf(ExprNode::Exists { key }, bytes)
     }
 
-    /// An expression that always holds.
+    /// Makes an expression that always holds.
     #[must_use]
     pub fn always() -> Self {
         Self::leaf(ExprNode::And(Vec::new()), 0)
     }
 
-    /// All of them hold; with none, it always holds.
+    /// Makes the expression that all of these hold; with none, it always holds.
     ///
     /// # Errors
     ///
@@ -77,7 +77,8 @@ impl Expr {
         Self::parent(ExprNode::And(members))
     }
 
-    /// At least one of them holds; with none, it never holds.
+    /// Makes the expression that at least one of these holds; with none, it
+    /// never holds.
     ///
     /// # Errors
     ///
@@ -86,7 +87,7 @@ impl Expr {
         Self::parent(ExprNode::Or(members))
     }
 
-    /// It does not hold.
+    /// Makes the expression that this one does not hold.
     ///
     /// # Errors
     ///
@@ -96,7 +97,7 @@ impl Expr {
         Self::parent(ExprNode::Not(Box::new(expr)))
     }
 
-    /// The node at the root.
+    /// Returns the node at the root.
     #[must_use]
     pub fn node(&self) -> &ExprNode {
         &self.node
@@ -125,8 +126,7 @@ impl Expr {
     }
 
     /// Returns the only member of a list. Any other list becomes one expression
-    /// by
-    /// `make`, which is [`Self::and`] or [`Self::or`].
+    /// by `make`, which is [`Self::and`] or [`Self::or`].
     pub(super) fn single_or(
         mut list: Vec<Self>,
         make: fn(Vec<Self>) -> Result<Self, ConstraintError>,
@@ -140,13 +140,14 @@ impl Expr {
         }
     }
 
-    /// Bytes in all keys and values, each as often as it is written.
+    /// Returns the bytes in all keys and values, each as often as it is
+    /// written.
     #[must_use]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Returns an expression without members. `bytes` is the length of its key
+    /// Makes an expression without members. `bytes` is the length of its key
     /// and value.
     fn leaf(node: ExprNode, bytes: usize) -> Self {
         Self {
@@ -157,8 +158,8 @@ impl Expr {
         }
     }
 
-    /// Returns an expression of others. Returns an error if it is too deep or
-    /// too large.
+    /// Makes an expression of others, whose sizes it adds up. Returns an error
+    /// if it is too deep or too large.
     fn parent(node: ExprNode) -> Result<Self, ConstraintError> {
         let members = match &node {
             ExprNode::And(list) | ExprNode::Or(list) => list.as_slice(),

@@ -39,8 +39,8 @@ struct Class {
 
 impl Writer<'_> {
     /// Writes the condition under which a client at the node `start` gets to
-    /// `true_end`. Every path from `start` leads to `true_end` or to `false_end`, and
-    /// both are reached. Recurses a few times for each key.
+    /// `true_end`. Every path from `start` leads to `true_end` or to
+    /// `false_end`, and both are reached. Recurses a few times for each key.
     fn write_region(
         &mut self,
         start: Id,
@@ -199,6 +199,7 @@ impl Writer<'_> {
 }
 
 impl Class {
+    /// Returns whether no branch is in the class.
     fn is_empty(&self) -> bool {
         self.values.is_empty() && !self.other && !self.absent
     }
@@ -214,7 +215,7 @@ impl Class {
         }
     }
 
-    /// Values that the node lists and the class does not have.
+    /// Returns the values that the node lists and the class does not have.
     fn left_out<'a>(&'a self, node: &'a Branches) -> impl Iterator<Item = u32> + 'a {
         let listed = node.values.iter().map(|&(value, _)| value);
         listed.filter(|value| self.values.binary_search(value).is_err())

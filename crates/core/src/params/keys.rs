@@ -33,12 +33,12 @@ impl Keys {
             .is_ok()
     }
 
-    /// The keys in order.
+    /// Returns the keys in order.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &str> + '_ {
         self.0.iter().map(|key| &**key)
     }
 
-    /// The number of keys.
+    /// Returns the number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
@@ -50,7 +50,7 @@ impl Keys {
         self.0.is_empty()
     }
 
-    /// The key at an index in the order.
+    /// Returns the key at an index in the order.
     pub(super) fn at(&self, index: u32) -> &str {
         &self.0[index as usize]
     }

@@ -62,7 +62,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Parses parameters, separated by commas, up to the end of the text.
+    /// Parses parameters, separated by commas, up to the end of the text. A key
+    /// may be there twice. All errors are of syntax.
     fn read_pairs(&mut self) -> Result<Vec<Pair<'a>>, ConstraintError> {
         let mut pairs = Vec::new();
         self.skip_space();
@@ -153,7 +154,8 @@ impl<'a> Reader<'a> {
         Ok(Cow::Borrowed(word))
     }
 
-    /// Parses the text from after the opening quote to the closing one.
+    /// Parses the text from after the opening quote to the closing one, which
+    /// is skipped. A missing quote and a wrong escape are errors.
     fn read_quoted(&mut self) -> Result<String, ConstraintError> {
         let mut word = String::new();
         loop {
@@ -196,8 +198,8 @@ impl<'a> Reader<'a> {
         Ok(char)
     }
 
-    /// Skips a sign and the space before it. Returns `false` if another
-    /// character follows the space.
+    /// Skips the space at the current position, and a sign if it comes next.
+    /// Returns whether it does.
     fn take_sign(&mut self, sign: char) -> bool {
         self.skip_space();
         let is_present = self.rest().starts_with(sign);
@@ -207,8 +209,8 @@ impl<'a> Reader<'a> {
         is_present
     }
 
-    /// Skips a keyword and the space before it. Returns `false` if another word
-    /// follows the space.
+    /// Skips the space at the current position, and a keyword if it is the next
+    /// bare word. Returns whether it is.
     fn take_keyword(&mut self, keyword: &str) -> bool {
         self.skip_space();
         let is_present = self.bare_word() == keyword;
@@ -218,18 +220,21 @@ impl<'a> Reader<'a> {
         is_present
     }
 
-    /// The bare word at the current position; empty if there is none.
+    /// Returns the bare word at the current position, which stays; empty if
+    /// there is none.
     fn bare_word(&self) -> &'a str {
         let unread = self.rest();
         let end = unread.bytes().position(|byte| !is_bare(byte));
         &unread[..end.unwrap_or(unread.len())]
     }
 
+    /// Moves the current position past white space.
     fn skip_space(&mut self) {
         let unread = self.rest();
         self.at += unread.len() - unread.trim_start().len();
     }
 
+    /// Returns the text from the current position on.
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }

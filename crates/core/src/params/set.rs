@@ -20,9 +20,8 @@ impl Params {
     /// Bytes of all keys and values in one set.
     pub const MAX_BYTES: usize = 8192;
 
-    /// Returns the set of these pairs. The last of two pairs with one key
-    /// counts, as in a protobuf map. No more pairs are read than the limits
-    /// allow.
+    /// Makes a set of these pairs. The last of two pairs with one key counts,
+    /// as in a protobuf map. No more pairs are read than the limits allow.
     ///
     /// # Errors
     ///
@@ -62,7 +61,7 @@ impl Params {
         Ok(Self(set.into()))
     }
 
-    /// No parameters, as a reference that lives for ever.
+    /// Returns the empty set, as a reference that lives for ever.
     pub(crate) fn none() -> &'static Self {
         static NONE: LazyLock<Params> = LazyLock::new(Params::default);
         &NONE
@@ -73,7 +72,7 @@ impl Params {
         Self(pairs.into())
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         let index = self
@@ -83,7 +82,7 @@ impl Params {
         Some(&self.0[index].1)
     }
 
-    /// The pairs in the order of their keys.
+    /// Returns the pairs in the order of their keys.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> + '_ {
         self.0.iter().map(|(key, value)| (&**key, &**value))
     }
@@ -94,7 +93,7 @@ impl Params {
         self.0.is_empty()
     }
 
-    /// The memory that the set takes, about.
+    /// Returns roughly the bytes of memory that the set takes.
     pub(super) fn bytes(&self) -> usize {
         let pair = |(key, value): (&str, &str)| PAIR_BYTES + key.len() + value.len();
         self.iter().map(pair).sum()

@@ -18,6 +18,7 @@ impl ParamsId {
     /// The empty set, in every table.
     pub const EMPTY: Self = Self(0);
 
+    /// Returns the index of the set in the table.
     fn index(self) -> usize {
         self.0 as usize
     }
@@ -51,7 +52,7 @@ pub(crate) struct ParamsTable {
 }
 
 impl ParamsTable {
-    /// Returns a table that has only the empty set.
+    /// Makes a table that has only the empty set.
     #[must_use]
     pub(crate) fn new() -> Self {
         Self {
@@ -146,13 +147,13 @@ impl ParamsTable {
         self.epoch
     }
 
-    /// The number of a set, if it is in the table.
+    /// Returns the number of a set, if it is in the table.
     #[must_use]
     pub(crate) fn find(&self, set: &Params) -> Option<ParamsId> {
         self.ids.get(set).copied()
     }
 
-    /// The set of a number that this table gave.
+    /// Returns the set of a number that this table gave.
     #[must_use]
     pub(crate) fn get(&self, id: ParamsId) -> &Params {
         &self.sets[id.index()]
@@ -175,13 +176,13 @@ impl ParamsTable {
         projected
     }
 
-    /// How many sets of the usual size these are: a large one counts as
+    /// Returns how many sets of the usual size these are: a large one counts as
     /// several.
     pub(crate) fn weight(&self) -> usize {
         self.len() + self.excess
     }
 
-    /// The number of distinct sets, the empty one included.
+    /// Returns the number of distinct sets, the empty one included.
     #[must_use]
     #[allow(clippy::len_without_is_empty)] // it never is
     pub(crate) fn len(&self) -> usize {
@@ -189,7 +190,7 @@ impl ParamsTable {
     }
 }
 
-/// The number of sets that a set counts as, beyond one.
+/// Returns the number of sets that a set counts as, beyond one.
 fn excess(set: &Params) -> usize {
     set.bytes() / SET_BYTES
 }

@@ -13,7 +13,7 @@ pub(super) fn is_bare(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-.:/@+*".contains(&byte)
 }
 
-/// A key or a value as it is written: quoted if it could be misread.
+/// Returns a key or a value as it is written: in quotes if it could be misread.
 pub(super) fn word(text: &str) -> Word<'_> {
     Word(text)
 }

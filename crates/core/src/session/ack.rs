@@ -14,9 +14,9 @@ use crate::resource::{Nonce, Resource, Version};
 use crate::source::{Dialect, MOST_RESUMED, Replacement, SubscriptionKey, TypeStream};
 
 impl Session {
-    /// Whether the acknowledgement of a response is pending. A response that
-    /// was merged into a later one, since the client was silent, can only be
-    /// NACKed.
+    /// Returns whether the acknowledgement of a response is pending. A response
+    /// that was merged into a later one, since the client was silent, can only
+    /// be NACKed.
     pub(super) fn is_pending(&self, index: usize, nonce: &Nonce, is_nack: bool) -> bool {
         let client_cache = &self.type_streams[index].client_cache;
         if is_nack {
@@ -26,12 +26,12 @@ impl Session {
         }
     }
 
-    /// Whether a nonce is that of the newest response of a type.
+    /// Returns whether a nonce is that of the newest response of a type.
     pub(super) fn is_newest(&self, index: usize, nonce: &Nonce) -> bool {
         self.type_streams[index].last_nonce.as_ref() == Some(nonce)
     }
 
-    /// The version of a pending SotW response.
+    /// Returns the version of a pending SotW response.
     pub(super) fn sent_version(&self, index: usize, nonce: &Nonce) -> Option<Version> {
         let pending_ack = self.type_streams[index].client_cache.pending_ack(nonce)?;
         pending_ack.version.clone()
@@ -159,8 +159,8 @@ impl Session {
     }
 
     /// Passes the draining references of an Envoy whose stream ends to the
-    /// database, including those of listeners that pending responses replaced.
-    /// Does nothing for other clients.
+    /// database, including those of listeners that pending responses may have
+    /// replaced, and forgets them here. Does nothing for other clients.
     pub(super) fn remember_draining(&mut self, db: &mut Database) {
         if self.dialect() != Dialect::Envoy {
             return;
@@ -379,8 +379,8 @@ impl Session {
         }
     }
 
-    /// Lets the references drain that the client is subscribed to, and ignores
-    /// the others.
+    /// Lets those of these references drain that the client is subscribed to.
+    /// `drains` is whether their referrer itself drains.
     fn drain_references<'r>(
         &mut self,
         db: &Database,
@@ -397,7 +397,7 @@ impl Session {
     }
 }
 
-/// Whether the client is subscribed to the target of a reference.
+/// Returns whether the client is subscribed to the target of a reference.
 fn has_interest_in(db: &Database, type_streams: &[TypeStream], reference: &Reference) -> bool {
     let mut type_streams = type_streams.iter();
     let target_type = type_streams.find(|other| other.type_url == reference.type_url);

@@ -12,10 +12,10 @@ use crate::resource::{Resource, TypeUrl};
 use crate::source::{Push, TypeStream};
 
 impl Session {
-    /// Resends resources of other types that a push makes the client lose, or
-    /// wait for: endpoints of clusters, and hosts of route configurations.
-    /// Called while the client cache still has the resources that the push
-    /// replaces.
+    /// Marks resources of other types for resending that a push makes the
+    /// client lose, or wait for: endpoints of clusters, and hosts of route
+    /// configurations. Called while the client cache still has the resources
+    /// that the push replaces.
     pub(super) fn resend_dependents(&mut self, db: &mut Database, index: usize, push: &Push) {
         let type_stream = &self.type_streams[index];
         match type_stream.type_url.as_str() {
@@ -96,8 +96,8 @@ impl Session {
         }
     }
 
-    /// The route configurations with VHDS that the client was sent. On a stream
-    /// of virtual hosts alone, all that exist.
+    /// Returns the route configurations with VHDS that the client was sent. On
+    /// a stream of virtual hosts alone, all that exist.
     pub(super) fn routes_with_hosts(&self, db: &mut Database) -> BTreeSet<Name> {
         routes_with_hosts(db, &self.config, self.type_streams.iter())
     }
@@ -165,7 +165,8 @@ fn routes_with_hosts<'c>(
     names.cloned().collect()
 }
 
-/// All resources of a type in the database; none if it does not know the type.
+/// Returns all resources of a type in the database; none if it does not know
+/// the type.
 fn resources_of_type(db: &Database, url: &str) -> Vec<Arc<Resource>> {
     let type_id = db.find_type(&TypeUrl::from(url));
     type_id.map_or_else(Vec::new, |id| db.resources(id).cloned().collect())
@@ -191,7 +192,8 @@ fn routes_with_changed_vhds(db: &mut Database, routes: &TypeStream, push: &Push)
     names
 }
 
-/// A name under a route configuration that no resource ever has.
+/// Returns the name of a host under a route configuration that no resource ever
+/// has.
 fn placeholder(route: &Name) -> Name {
     Name::new(&format!("{route}/.none"))
 }

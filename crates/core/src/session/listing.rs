@@ -44,7 +44,8 @@ impl Session {
         }
     }
 
-    /// Visits a slice of the names. Returns whether there are more.
+    /// Visits a slice of the names, first those of subscriptions, then those
+    /// that the client may hold. Returns whether there are more.
     pub fn list_slice(&self, db: &mut Database, listing: &mut NameListing) -> bool {
         let Some(type_stream) = self.type_stream(listing.type_url.as_str()) else {
             return false;
@@ -79,8 +80,8 @@ impl Session {
         held_names.len() > 0
     }
 
-    /// Returns the statuses in the order of names, after all names were
-    /// visited.
+    /// Returns the statuses in the order of names. Called after all names were
+    /// visited: responses without an acknowledgement and NACKs are added now.
     #[must_use]
     pub fn finish_listing(&self, listing: NameListing) -> Vec<NameStatus> {
         let mut statuses = listing.statuses;
@@ -107,6 +108,7 @@ impl Session {
     }
 
     /// Returns the names under which the client may hold a resource of a type.
+    /// All of them are visited at once.
     pub(super) fn held_names(&self, db: &mut Database, type_url: &TypeUrl) -> BTreeSet<Name> {
         let Some(type_stream) = self.type_stream(type_url.as_str()) else {
             return BTreeSet::new();

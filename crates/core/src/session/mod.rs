@@ -81,7 +81,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Returns the default configuration of a protocol.
+    /// Makes the default configuration of a protocol.
     #[must_use]
     pub fn new(mode: Mode) -> Self {
         Self {
@@ -162,6 +162,7 @@ const WRAPPING_FEATURES: [&str; 3] = [
 
 impl Session {
     /// Opens a stream: adds it to the database, which wakes it from then on.
+    /// [`Self::close`] has to end it.
     #[must_use]
     pub fn open(db: &mut Database, config: Config) -> Self {
         let params = db.intern_params(config.params.clone());
@@ -190,7 +191,8 @@ impl Session {
         }
     }
 
-    /// Closes the stream: removes it from the database.
+    /// Closes the stream: removes it from the database, at once.
+    /// [`Self::close_slice`] lets others have their turn in between.
     pub fn close(mut self, db: &mut Database) {
         while !self.close_slice(db) {}
     }
@@ -227,8 +229,8 @@ impl Session {
         true
     }
 
-    /// The number of names that the session keeps. A session with many takes
-    /// long to close and to drop.
+    /// Returns the number of names that the session keeps. A session with many
+    /// takes long to close and to drop.
     #[must_use]
     pub fn name_count(&self) -> usize {
         let unread = self.unfinished.as_ref().map_or(0, |request| request.len());
@@ -236,13 +238,13 @@ impl Session {
         unread + counts.sum::<usize>()
     }
 
-    /// The id by which the database wakes the stream.
+    /// Returns the id by which the database wakes the stream.
     #[must_use]
     pub fn stream(&self) -> StreamId {
         self.stream
     }
 
-    /// The node of the client, from its first request (S2).
+    /// Returns the node of the client, from its first request (S2).
     #[must_use]
     pub fn node(&self) -> Option<&Node> {
         self.node.as_ref()
@@ -263,20 +265,20 @@ impl Session {
         self.config.supports_resource_errors = supports;
     }
 
-    /// Whether the client has subscribed to a type.
+    /// Returns whether the client has subscribed to a type.
     #[must_use]
     pub fn has_type(&self, type_url: &TypeUrl) -> bool {
         self.type_stream(type_url.as_str()).is_some()
     }
 
-    /// Whether every response was acknowledged.
+    /// Returns whether every response that was sent has its acknowledgement.
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {
         let mut type_streams = self.type_streams.iter();
         type_streams.all(|type_stream| type_stream.client_cache.pending_acks().is_empty())
     }
 
-    /// Checks whether there is nothing to send until something happens or
+    /// Returns whether there is nothing to send until something happens or
     /// [`Self::poll_timeout`] is reached. This saves a poll after an ACK that
     /// has no effect; false does not promise that there is a response.
     #[must_use]
@@ -302,7 +304,7 @@ impl Session {
         self.type_streams.iter().all(is_quiet)
     }
 
-    /// The next event. After the last one no memory is kept.
+    /// Returns the next event. After the last one no memory is kept.
     pub fn poll_event(&mut self) -> Option<Event> {
         let event = self.events.pop_front();
         if self.events.is_empty() {
@@ -311,14 +313,14 @@ impl Session {
         event
     }
 
-    /// Whether there are events to poll.
+    /// Returns whether there are events to poll.
     #[must_use]
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// Whether the last poll ended before it evaluated everything: it should be
-    /// called again at once, after others had their turn (S85).
+    /// Returns whether the last poll ended before it evaluated everything: it
+    /// should be called again at once, after others had their turn (S85).
     #[must_use]
     pub fn has_more(&self) -> bool {
         self.has_more
@@ -348,7 +350,7 @@ impl Session {
         earliest.get()
     }
 
-    /// Whether the client reads wrapped resources (S58).
+    /// Returns whether the client reads wrapped resources (S58).
     fn may_wrap(&self) -> bool {
         let node = self.node.as_ref();
         let mut features = node.into_iter().flat_map(|node| &node.client_features);
@@ -357,7 +359,8 @@ impl Session {
             || features.any(|feature| WRAPPING_FEATURES.contains(&feature.as_str()))
     }
 
-    /// The client implementation whose behaviour is assumed.
+    /// Returns the client implementation whose behaviour is assumed: Envoy if
+    /// the node says so, else one that does as the specification says.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         match &self.node {
@@ -366,18 +369,22 @@ impl Session {
         }
     }
 
-    /// Whether an empty first request can be a wildcard for a type (S18). gRPC
-    /// never means it.
+    /// Returns whether an empty first request can be a wildcard for a type
+    /// (S18). gRPC never means it.
     fn allows_legacy_wildcard(&self, url: &TypeUrl) -> bool {
         let is_grpc = |node: &Node| node.user_agent.starts_with("gRPC");
         !self.node.as_ref().is_some_and(is_grpc) && !self.config.named_only.contains(url)
     }
 
+    /// Returns the state of a type; `None` if the client has not subscribed to
+    /// it.
     fn type_stream(&self, url: &str) -> Option<&TypeStream> {
         let mut type_streams = self.type_streams.iter();
         type_streams.find(|type_stream| type_stream.type_url.as_str() == url)
     }
 
+    /// Returns the state of a type, to be changed; `None` if the client has not
+    /// subscribed to it.
     fn type_stream_mut(&mut self, url: &str) -> Option<&mut TypeStream> {
         let mut type_streams = self.type_streams.iter_mut();
         type_streams.find(|type_stream| type_stream.type_url.as_str() == url)

@@ -66,14 +66,15 @@ impl Session {
         type_stream.apply_params(db, params, budget)
     }
 
-    /// The parameters of a type.
+    /// Returns the parameters of plain names of a type, before those of a
+    /// wildcard or glob (`scope_params` of the type stream).
     pub(super) fn params_of(&self, url: &TypeUrl) -> ParamsId {
         let of_type = self.params_by_type.iter().find(|(other, _)| other == url);
         of_type.map_or(self.params, |(_, params)| *params)
     }
 
-    /// Returns the parameters of a locator, or those of plain names if the
-    /// locator has none.
+    /// Returns the parameters of a locator, or the plain ones if the locator
+    /// has none. Its own are held until the stream ends, or refused.
     pub(super) fn params_of_locator(
         &mut self,
         db: &mut Database,

@@ -1,12 +1,14 @@
 //! Polls the type streams of a session for the next response.
 
+use std::collections::VecDeque;
+
 use super::{Event, MAX_EVENTS, Session, cross_type};
 use crate::database::{Database, SLICE};
 use crate::message::{Mode, Response};
 use crate::moment::Moment;
 use crate::order::{Order, OtherTypes};
 use crate::resource::Nonce;
-use crate::source::{PendingAck, Push, PushContext};
+use crate::source::{PendingAck, Push, PushContext, TypeStream};
 
 /// The number of times that one poll evaluates all types, if they have few
 /// names.
@@ -15,8 +17,9 @@ const MAX_ROUNDS: usize = 64;
 impl Session {
     /// Returns the next response, or `None` if there is none. Types are polled
     /// in the order of rank, again as long as pushes without a response make
-    /// progress. An unfinished request is read first. [`Self::has_more`]
-    /// returns whether work is left that other streams need not wait for (S85).
+    /// progress. An unfinished request is read first, a slice of it with each
+    /// call, without a response. [`Self::has_more`] tells after the call
+    /// whether work is left that other streams need not wait for (S85).
     pub fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
         if self.unfinished.is_some() {
             self.has_more = true;
@@ -63,7 +66,8 @@ impl Session {
         self.polled_at = now;
     }
 
-    /// Whether the database has changes for the stream that were not evaluated.
+    /// Returns whether the database has changes for the stream that were not
+    /// evaluated.
     pub(super) fn has_changes(&self, db: &Database) -> bool {
         self.type_streams
             .iter()
@@ -80,7 +84,8 @@ impl Session {
         }
     }
 
-    /// Marks deferred names dirty, after something has happened.
+    /// Marks the deferred names of all types dirty, after something has
+    /// happened on the stream: they are evaluated again.
     pub(super) fn mark_deferred_dirty(&mut self) {
         for type_stream in &mut self.type_streams {
             type_stream.mark_deferred_dirty();
@@ -119,8 +124,8 @@ impl Session {
         Some(response)
     }
 
-    /// Whether the first set of a resumed client waits for its first request of
-    /// another type (S82).
+    /// Returns whether the first set of a resumed client waits for its first
+    /// request of another type (S82).
     fn awaits_other_type(&self, now: Moment, index: usize) -> bool {
         let awaited_type = self.type_streams[index].awaited_type();
         awaited_type
@@ -128,8 +133,9 @@ impl Session {
     }
 
     /// Selects the next push of a type. Returns `None` if the type has nothing
-    /// to send, or waits for dependencies. `is_complete` is whether an owed
-    /// response may be empty.
+    /// to send, waits for dependencies, or has more dirty names to sort first.
+    /// `is_complete` is whether the database is complete for the type; only
+    /// then a response that is owed may be empty.
     fn select_push(
         &mut self,
         db: &mut Database,
@@ -166,17 +172,7 @@ impl Session {
         }
 
         let push = type_stream.select_push(db, &context);
-        for (name, version) in type_stream.withheld.take_unreported() {
-            if self.events.len() < MAX_EVENTS {
-                let type_url = type_stream.type_url.clone();
-                self.events.push_back(Event::Withheld {
-                    type_url,
-                    name,
-                    version,
-                });
-            }
-        }
-
+        report_withheld(type_stream, &mut self.events);
         let may_be_empty = type_stream.owes_response && is_complete;
         if push.is_empty() && !may_be_empty {
             self.has_silent_progress |= push.has_more(db);
@@ -188,7 +184,8 @@ impl Session {
     }
 
     /// Writes a push as a response with the next nonce. Returns `None` if no
-    /// part of it has to be written; the nonce is not used up then.
+    /// part of it has to be written; the nonce is not used up then, and the
+    /// caller applies the push without a response.
     fn write_response(&mut self, db: &mut Database, index: usize, push: &Push) -> Option<Response> {
         let wrap = self.may_wrap();
         let nonce = Nonce::of_number(self.next_nonce);
@@ -240,5 +237,20 @@ impl Session {
             expects_nack,
         };
         type_stream.record_sent(db, pending_ack);
+    }
+}
+
+/// Reports the resources that a type withholds from the client, each version
+/// once. Beyond [`MAX_EVENTS`] nothing is reported.
+fn report_withheld(type_stream: &mut TypeStream, events: &mut VecDeque<Event>) {
+    for (name, version) in type_stream.withheld.take_unreported() {
+        if events.len() < MAX_EVENTS {
+            let type_url = type_stream.type_url.clone();
+            events.push_back(Event::Withheld {
+                type_url,
+                name,
+                version,
+            });
+        }
     }
 }

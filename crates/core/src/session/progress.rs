@@ -65,7 +65,7 @@ impl Session {
         })
     }
 
-    /// Checks whether all updates of a type were sent, except withheld
+    /// Returns whether all updates of a type were sent, except withheld
     /// removals: no name is dirty, no suspect of a NACK is to be tried again,
     /// and no addition waits for a dependency.
     fn has_sent_all(&self, db: &Database, type_stream: &TypeStream) -> bool {
@@ -80,20 +80,21 @@ impl Session {
 }
 
 impl<'s> TypeProgress<'s> {
-    /// The type.
+    /// Returns the type.
     #[must_use]
     pub fn type_url(&self) -> &'s TypeUrl {
         &self.type_stream.type_url
     }
 
-    /// Whether all updates were sent, except removals that are withheld.
+    /// Returns whether all updates were sent, except removals that are
+    /// withheld.
     #[must_use]
     pub fn has_sent_all(&self) -> bool {
         self.has_sent_all
     }
 
-    /// Whether all updates were sent, except removals that are withheld, and
-    /// every response has an acknowledgement.
+    /// Returns whether all updates were sent, except removals that are
+    /// withheld, and every response has an acknowledgement.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.has_sent_all && self.unanswered_since().is_none()
@@ -153,23 +154,23 @@ impl<'s> TypeProgress<'s> {
         names
     }
 
-    /// The moment at which the oldest response without an acknowledgement was
-    /// sent; `None` if there is none.
+    /// Returns the moment at which the oldest response without an
+    /// acknowledgement was sent; `None` if there is none.
     #[must_use]
     pub fn unanswered_since(&self) -> Option<Moment> {
         let oldest = self.type_stream.client_cache.pending_acks().front();
         oldest.map(|oldest| oldest.sent_at)
     }
 
-    /// The names in responses without an acknowledgement, in the order of the
-    /// responses. A name may be there twice.
+    /// Returns the names in responses without an acknowledgement, in the order
+    /// of the responses. A name may be there twice.
     pub fn unanswered_names(&self) -> impl Iterator<Item = Name> + 's {
         let pending_acks = self.type_stream.client_cache.pending_acks().iter();
         let sent = pending_acks.flat_map(super::status::sent_names);
         sent.map(|(name, _)| name)
     }
 
-    /// The names whose addition waits for a dependency (S73), in order.
+    /// Returns the names whose addition waits for a dependency (S73), in order.
     pub fn deferred_additions(&self) -> impl Iterator<Item = &'s Name> {
         self.type_stream.deferred_additions()
     }

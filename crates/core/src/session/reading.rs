@@ -76,8 +76,8 @@ enum Stage {
 }
 
 impl UnfinishedRequest {
-    /// Returns a delta request of which nothing is read yet. `initial` counts
-    /// in the first request of a type only.
+    /// Makes a delta request of which nothing is read yet. `initial` counts in
+    /// the first request of a type only.
     pub(super) fn from_delta(
         url: TypeUrl,
         first: bool,
@@ -89,8 +89,8 @@ impl UnfinishedRequest {
         Self::new(url, first, now, list, RequestContext::default())
     }
 
-    /// Returns a SotW request of which nothing is read yet. `version` is the
-    /// one that the first request of a type names.
+    /// Makes a SotW request of which nothing is read yet. `version` is the one
+    /// that the first request of a type names.
     pub(super) fn from_sotw(
         url: TypeUrl,
         first: bool,
@@ -106,7 +106,7 @@ impl UnfinishedRequest {
         Self::new(url, first, now, list, context)
     }
 
-    /// Returns a request that is read from its first stage.
+    /// Makes a request that is read from its first stage.
     fn new(
         url: TypeUrl,
         first: bool,
@@ -125,7 +125,7 @@ impl UnfinishedRequest {
         }
     }
 
-    /// The number of names that are not read yet.
+    /// Returns the number of names that are not read yet.
     pub(super) fn len(&self) -> usize {
         match &self.list {
             NameList::Delta(list) => list.subscribe.len() + list.unsubscribe.len(),
@@ -134,7 +134,7 @@ impl UnfinishedRequest {
     }
 
     /// Drops at most `limit` of the names, since the stream has ended. Returns
-    /// whether none is left.
+    /// whether none is left; then the request can be dropped as a whole.
     pub(super) fn drop_slice(&mut self, limit: usize) -> bool {
         let (names, unsubscribe) = match &mut self.list {
             NameList::Delta(list) => (&mut list.subscribe, Some(&mut list.unsubscribe)),
@@ -149,9 +149,9 @@ impl UnfinishedRequest {
 }
 
 impl Session {
-    /// Whether a further request has to wait until polls have read the last one
-    /// to its end, or have applied new parameters (S85). A caller that does not
-    /// wait delays other streams.
+    /// Returns whether a further request has to wait until polls have read the
+    /// last one to its end, or have applied new parameters (S85). A caller that
+    /// does not wait delays other streams.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         let changes_params = |type_stream: &TypeStream| {
@@ -161,8 +161,8 @@ impl Session {
         self.unfinished.is_some() || self.type_streams.iter().any(changes_params)
     }
 
-    /// Whether the last request is not read to its end. A poll reads a slice of
-    /// it and sends nothing.
+    /// Returns whether the last request is not read to its end. A poll reads a
+    /// slice of it and sends nothing.
     #[must_use]
     pub fn is_reading(&self) -> bool {
         self.unfinished.is_some()
@@ -178,15 +178,16 @@ impl Session {
         }
     }
 
-    /// Reads the first slice of a request.
+    /// Reads the first slice of a request, and keeps the rest for polls. The
+    /// caller has read the request before it to its end.
     pub(super) fn begin_request(&mut self, db: &mut Database, mut request: UnfinishedRequest) {
         if self.read_slice(db, &mut request) {
             self.unfinished = Some(Box::new(request));
         }
     }
 
-    /// Reads another slice of an unfinished request. Returns whether the
-    /// request has more.
+    /// Reads another slice of the unfinished request. Returns whether it has
+    /// more; `false` if there is none.
     pub(super) fn continue_request(&mut self, db: &mut Database) -> bool {
         let Some(mut request) = self.unfinished.take() else {
             return false;
@@ -196,7 +197,8 @@ impl Session {
         has_more
     }
 
-    /// Reads a slice of a request. Returns whether the request has more.
+    /// Reads a slice of a request. Returns whether the request has more. A
+    /// request of a type that is gone has none.
     fn read_slice(&mut self, db: &mut Database, request: &mut UnfinishedRequest) -> bool {
         let mut type_streams = self.type_streams.iter();
         let Some(index) = type_streams.position(|type_stream| type_stream.type_url == request.url)
@@ -216,7 +218,7 @@ impl Session {
 
     /// Reads a part of a request, which may visit `budget` names, and subtracts
     /// the visited ones. Moves to the next stage when the present one is
-    /// complete.
+    /// complete; with the last one the request's effects on other types apply.
     fn read_part(
         &mut self,
         db: &mut Database,
@@ -331,7 +333,8 @@ impl UnfinishedRequest {
     }
 }
 
-/// Scans names of a list. Returns whether the list is scanned to its end.
+/// Scans names of a list, many more than other stages read in a slice. Returns
+/// whether the list is scanned to its end; if not, the budget is used up.
 fn scan_names(request: &mut UnfinishedRequest, budget: &mut usize) -> bool {
     let is_done = match &request.list {
         NameList::Delta(list) => request.scan.scan_delta(list, SCANNED_AT_ONCE),
@@ -346,7 +349,7 @@ fn scan_names(request: &mut UnfinishedRequest, budget: &mut usize) -> bool {
 /// A name that a request subscribes to, with its parameters.
 type NamedParams = (Name, ParamsId);
 
-/// Whether a version is that of the empty set: a client that names it
+/// Returns whether a version is that of the empty set: a client that names it
 /// reconnected, and holds nothing.
 fn is_empty_set(version: &Version) -> bool {
     *version == Version::of_hash(0)

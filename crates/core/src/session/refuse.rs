@@ -79,22 +79,19 @@ impl Session {
         // A stream may weigh as much as is left: the more missing names streams
         // request, the smaller is the share of each, and it never becomes zero.
         let remaining_bytes = missing_bytes.saturating_sub(db.missing_weight());
-        let is_memory_short = db.is_memory_short();
-        if weight <= remaining_bytes && !is_memory_short {
-            return None;
-        }
+        let refusal = match db.is_memory_short() {
+            true => Refusal::Memory,
+            false if weight > remaining_bytes => Refusal::MissingBytes {
+                limit: missing_bytes,
+            },
+            false => return None,
+        };
         let choice = db.choose_name(type_stream.type_id, name, params);
         let is_missing = matches!(choice, Choice::Absent | Choice::Unknown);
-        is_missing.then_some(if is_memory_short {
-            Refusal::Memory
-        } else {
-            Refusal::MissingBytes {
-                limit: missing_bytes,
-            }
-        })
+        is_missing.then_some(refusal)
     }
 
-    /// The sum of a count over all types of the stream.
+    /// Returns the sum of a count over all types of the stream.
     fn total(&self, count: fn(&TypeStream) -> usize) -> usize {
         self.type_streams.iter().map(count).sum()
     }

@@ -122,15 +122,15 @@ impl Session {
         }
     }
 
-    /// Reports a nonce that is not of the newest response.
+    /// Reports an acknowledgement of a response that is not the newest.
     fn report_stale(&mut self, index: usize, nonce: Nonce) {
         let type_url = self.type_streams[index].type_url.clone();
         self.events.push_back(Event::Stale { type_url, nonce });
     }
 
-    /// Binds a request to the node of the stream and to its type (S1, S2, S3).
-    /// Returns the type; that of a stream for one type may be left out. The
-    /// first node counts, and another one is only reported.
+    /// Checks the protocol and the type of a request, and takes its node if it
+    /// is the first one; another node is only reported (S1, S2, S3). Returns
+    /// the type, which a request on a stream of one type may leave out.
     fn bind_request(
         &mut self,
         mode: Mode,
@@ -160,8 +160,7 @@ impl Session {
         }
     }
 
-    /// Returns the index of a type stream, and whether this request opened it.
-    /// Returns
+    /// Returns the index of a type stream, and whether this request opened it;
     /// `None` if the type is refused.
     fn find_or_open_type(&mut self, db: &mut Database, url: &TypeUrl) -> Option<(usize, bool)> {
         let mut type_streams = self.type_streams.iter();
@@ -200,15 +199,16 @@ impl Session {
         Some((index, true))
     }
 
-    /// Whether a stream can open another type, of this URL.
+    /// Returns whether a stream can open another type, of this URL: it has
+    /// fewer than the limit, and the URL is no longer than a name may be.
     pub(super) fn has_room_for_type(&self, url: &TypeUrl) -> bool {
         let limits = &self.config.limits;
         self.type_streams.len() < limits.types && url.as_str().len() <= limits.name_bytes
     }
 
-    /// Checks whether a stream may bring a type that no other stream has: as
+    /// Returns whether a stream may bring a type that no other stream has: as
     /// long as it has no more types than are left for all streams. Types that
-    /// the rules know are exempt, since they are few.
+    /// the rules know, and those that the database has already, are exempt.
     fn has_share_of_types(&self, db: &Database, url: &TypeUrl) -> bool {
         let remaining_types = self
             .config
@@ -220,9 +220,9 @@ impl Session {
             || db.find_type(url).is_some()
     }
 
-    /// The type of the database for a type of the stream. A denied type gets
-    /// one that is always empty, so that its names do not exist and no client
-    /// waits.
+    /// Returns the type of the database for a type of the stream. A denied type
+    /// gets one that is always empty, so that its names do not exist and no
+    /// client waits.
     fn type_id_for(&self, db: &mut Database, url: &TypeUrl) -> TypeId {
         if self.denied.contains(url) {
             db.subscribed_type_id(&TypeUrl::new(format!("denied {url}")))

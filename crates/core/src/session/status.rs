@@ -63,9 +63,9 @@ pub enum NameState {
 }
 
 impl Session {
-    /// The status of every name of a type, in order of names: those that the
-    /// client is subscribed to, holds, was sent or NACKed. Visits all of them:
-    /// [`Self::list_names`] does so in slices.
+    /// Returns the status of every name of a type, in order of names: those
+    /// that the client is subscribed to, holds, was sent or NACKed. Visits all
+    /// of them: [`Self::list_names`] does so in slices.
     pub fn name_statuses(&self, db: &mut Database, type_url: &TypeUrl) -> Vec<NameStatus> {
         let mut listing = self.list_names(type_url);
         while self.list_slice(db, &mut listing) {}
@@ -144,7 +144,8 @@ impl Session {
         })
     }
 
-    /// The number of unbounded hosts that the client subscribes to (S72).
+    /// Returns the number of unbounded hosts that the client subscribes to
+    /// (S72).
     #[must_use]
     pub fn unbounded_hosts(&self) -> usize {
         let type_streams = self.type_streams.iter();
@@ -153,7 +154,7 @@ impl Session {
             .sum()
     }
 
-    /// The parameters that choose the client's variants of a type.
+    /// Returns the parameters that choose the client's variants of a type.
     #[must_use]
     pub fn params_of_type(&self, type_url: &TypeUrl) -> ParamsId {
         let type_stream = self.type_stream(type_url.as_str());
@@ -220,8 +221,8 @@ fn last_sent(
     })
 }
 
-/// Checks whether the client waits for nothing: all its names are answered, and
-/// no name is to be evaluated.
+/// Returns whether the client waits for nothing: all its names are answered,
+/// and no name is to be evaluated.
 fn is_all_answered(type_stream: &TypeStream) -> bool {
     let mut subscriptions = type_stream.subscriptions.iter();
     !type_stream.owes_response

@@ -91,8 +91,8 @@ impl Backoff {
         }
     }
 
-    /// Draws a wait of up to `cap`: full jitter, so that clients which lost one
-    /// server together do not return together.
+    /// Draws a wait from zero up to `cap`: full jitter, so that clients which
+    /// lost one server together do not return together.
     fn draw(&mut self, cap: Duration) -> Duration {
         let share = u128::from(self.random());
         let nanos = (cap.as_nanos().min(u128::from(u64::MAX)) * share) >> 64;

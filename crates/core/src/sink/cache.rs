@@ -36,6 +36,7 @@ pub(super) enum Deadline {
 }
 
 impl Deadline {
+    /// Makes the deadline for the TTL of a resource.
     pub(super) fn ttl(resource: &Resource) -> Self {
         Self::Ttl(resource.name.clone(), resource.constraints.clone())
     }
@@ -48,7 +49,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Adds an entry for a name that is subscribed to.
+    /// Adds an entry for a name, unless there is one.
     pub(super) fn add_entry(&mut self, name: &Name) {
         self.entries.entry(name.clone()).or_default();
     }
@@ -65,7 +66,9 @@ impl Cache {
         }
     }
 
-    /// Returns whether the server has answered a subscription to a name.
+    /// Returns whether the server has answered a subscription to a name with
+    /// these parameters: by a variant that is for them, or, if there is no
+    /// variant or the server does not read locators, by anything.
     pub(super) fn is_answered(
         &self,
         name: &Name,
@@ -79,7 +82,7 @@ impl Cache {
         if variants.is_empty() || !interest.has_locators() {
             return !entry.is_unanswered();
         }
-        let params = interest.effective(params);
+        let params = interest.effective_params(params);
         let mut constraints = variants.iter().map(|variant| variant.constraints.as_ref());
         constraints
             .any(|constraints| constraints.is_none_or(|constraints| constraints.matches(params)))
@@ -123,7 +126,8 @@ impl Cache {
     }
 
     /// Cancels the fetch timers of a name, for the subscriptions that a variant
-    /// answers, or all of them.
+    /// with these constraints answers; for all of them without constraints, or
+    /// if the server does not read locators.
     pub(super) fn cancel_fetch(
         &mut self,
         name: &Name,
@@ -134,7 +138,7 @@ impl Cache {
             for params in interest_set.params_of_name(name) {
                 let answered_clients = constraints.filter(|_| interest.has_locators());
                 if answered_clients
-                    .is_none_or(|clients| clients.matches(interest.effective(params)))
+                    .is_none_or(|clients| clients.matches(interest.effective_params(params)))
                 {
                     let deadline = Deadline::Fetch(name.clone(), params.clone());
                     self.timers.cancel(&deadline);
@@ -171,8 +175,9 @@ impl Cache {
         }
     }
 
-    /// Evicts a name, which its owner may drop, unless a selector covers it;
-    /// then only the variants go that are for no subscription.
+    /// Evicts a name and tells the owner to drop it, unless a selector covers
+    /// it; then only the variants go that are for no subscription, and the name
+    /// with the last of them.
     fn forget(&mut self, name: &Name, collector: &mut EffectCollector<'_>) {
         if self.evict(name, collector.interest) {
             collector.forget(name);
@@ -182,8 +187,10 @@ impl Cache {
         }
     }
 
-    /// Drops the variants of a name that are for no subscription. Returns
-    /// whether there were some, and no others are left.
+    /// Drops the variants of a name that are for no subscription, and reports
+    /// their removal, unless these are all. Returns whether they are all: then
+    /// the caller reports it. A server that does not read locators has no such
+    /// variants.
     pub(super) fn drop_unrequested(
         &mut self,
         name: &Name,
@@ -213,9 +220,9 @@ impl Cache {
         is_last
     }
 
-    /// Evicts a name, and the timers with it, unless a selector covers it. A
-    /// name that only a wildcard or a glob covers keeps its resource but not
-    /// its fetch timer. Returns whether the name was evicted.
+    /// Removes the entry of a name, and its TTL timers, unless a selector
+    /// covers it. A name that only a wildcard or a glob covers keeps its
+    /// resource. Returns whether the entry was removed. The owner is not told.
     pub(super) fn evict(&mut self, name: &Name, interest: &InterestState) -> bool {
         let Some(entry) = self.entries.get(name) else {
             return false;
@@ -249,7 +256,8 @@ impl Cache {
 
     /// Returns the versions that a delta stream sends in its first request
     /// (E9), and records for each name whether the server was told. Names that
-    /// only a glob covers are listed if `with_globs` is set.
+    /// only a glob covers are listed if `with_globs` is set. Called for the
+    /// first request of a stream only.
     pub(super) fn tell_versions(
         &mut self,
         interest: &InterestState,
@@ -308,7 +316,8 @@ impl Cache {
     }
 
     /// Reports that the server can be reached again: each name gets back the
-    /// error that it had before, unless that is told already.
+    /// error that it had before, or none, unless `is_told` says that an event
+    /// tells of a newer state.
     pub(super) fn report_reachable(
         &self,
         is_told: impl Fn(&Name) -> bool,
@@ -322,7 +331,8 @@ impl Cache {
         }
     }
 
-    /// Reports the error of a name, if it has one.
+    /// Reports the error of a name to its watchers, in place of a value or
+    /// beside it. Does nothing if the name has none.
     pub(super) fn report_error(&self, name: &Name, collector: &mut EffectCollector<'_>) {
         let Some(entry) = self.entries.get(name) else {
             return;
@@ -336,9 +346,9 @@ impl Cache {
         }
     }
 
-    /// Returns the error of a name for a new watcher, to be told after the
-    /// value (C23, C42). `unreachable` hides the error of the name while it
-    /// lasts.
+    /// Returns the error of a name as an event for a new watcher, to be told
+    /// after the value (C23, C42); `None` if it has none. While the server is
+    /// unreachable, that is the error.
     pub(super) fn replay(
         &self,
         type_url: &TypeUrl,

@@ -135,8 +135,8 @@ impl Cache {
         entry.contents = Contents::Alias(name.clone());
     }
 
-    /// Deletes those of a resource's former aliases that no variant of it has
-    /// any more.
+    /// Deletes those of the former aliases of the resource `name` that no
+    /// variant of it has any more.
     fn drop_lost_aliases(
         &mut self,
         name: &Name,
@@ -307,7 +307,7 @@ impl Cache {
             return;
         };
 
-        entry.mention();
+        entry.note_mention();
         if entry.is_unanswered() && state != CacheState::Timeout {
             collector.complete_name(name, None);
         }
@@ -347,7 +347,7 @@ impl Cache {
         let Some(entry) = self.find_or_add_entry(name, error.cause, collector.interest) else {
             return;
         };
-        entry.mention();
+        entry.note_mention();
         if entry.error.as_deref() != Some(&error) {
             let fate = match entry.has_value() {
                 true => Fate::Ambient,
@@ -410,8 +410,9 @@ impl Cache {
 }
 
 impl Entry {
-    /// Ends the error of a name that gets a value. Returns whether there was
-    /// one.
+    /// Ends the error of a name that gets a value. Its state is ACKed now.
+    /// Returns whether there was one; watchers are told if a value stood beside
+    /// it.
     fn end_error(&mut self, name: &Name, collector: &mut EffectCollector<'_>) -> bool {
         self.state = CacheState::Acked;
         let had_error = self.error.take().is_some();

@@ -57,9 +57,10 @@ pub(super) struct Completion {
 }
 
 impl Completion {
-    /// Notes that a request is sent. `is_first` is whether it is the first of
-    /// the type on the stream. A subscription that is complete stays so if it
-    /// is sent again.
+    /// Records that a request with these changes is sent. `is_first` is whether
+    /// it is the first of the type on the stream: no answer to an earlier one
+    /// can be on its way. A subscription that is complete stays so if it is
+    /// sent again.
     pub(super) fn record_sent(&mut self, diff: &InterestDiff, is_first: bool) {
         for subscription in diff.removed.scopes() {
             self.remove(&subscription);
@@ -87,8 +88,10 @@ impl Completion {
     }
 
     /// Adds a subscription whose selector the server has a request for already,
-    /// with other parameters. Returns whether it is complete.
-    pub(super) fn share(&mut self, subscription: &Subscription) -> bool {
+    /// with other parameters that it does not tell apart: it gets the stage of
+    /// that one. Returns whether it is complete with that. Without such a
+    /// request nothing is added.
+    pub(super) fn copy_stage(&mut self, subscription: &Subscription) -> bool {
         let mut stages = self.stages.iter();
         let has_selector =
             |(candidate, _): &(&Subscription, _)| candidate.selector == subscription.selector;
@@ -99,8 +102,9 @@ impl Completion {
         stage == Stage::Complete
     }
 
-    /// Returns those of some subscriptions that became complete just now that
-    /// were not so on an earlier stream: for the owner, these are news.
+    /// Returns those of these subscriptions that were not complete on an
+    /// earlier stream. They have become complete just now; for the owner, only
+    /// the returned ones are news. The memory of the earlier stream is used up.
     pub(super) fn take_news(&mut self, complete: &[Subscription]) -> Vec<Subscription> {
         let news = complete
             .iter()
@@ -114,9 +118,11 @@ impl Completion {
         stage == Some(&Stage::Complete) || self.formerly_complete.contains(subscription)
     }
 
-    /// Notes a response. Returns the subscriptions that are complete with it,
-    /// and how long others wait for silence.
-    pub(super) fn receive(
+    /// Records a response. `silence` is how long the server has to send nothing
+    /// until what it sent counts as all of a wildcard or a glob. Returns the
+    /// subscriptions that are complete with this response, and how long others
+    /// wait for silence; `None` if none does.
+    pub(super) fn record_response(
         &mut self,
         extent: Extent,
         silence: Duration,
@@ -146,14 +152,15 @@ impl Completion {
     }
 
     /// Completes the subscriptions of which the server has sent something, and
-    /// no more for a while.
-    pub(super) fn fall_silent(&mut self) -> Vec<Subscription> {
+    /// no more for as long as [`Self::record_response`] said. Returns them.
+    pub(super) fn complete_silent(&mut self) -> Vec<Subscription> {
         self.complete(|_, stage| matches!(stage, Stage::Receiving { .. }))
     }
 
     /// Completes the subscriptions of a collection that the server has an error
-    /// for, or that it says does not exist.
-    pub(super) fn answer(&mut self, collection: &Name) -> Vec<Subscription> {
+    /// for, or that it says does not exist; an empty name is the wildcard.
+    /// Returns those that were not complete.
+    pub(super) fn complete_collection(&mut self, collection: &Name) -> Vec<Subscription> {
         let text = match collection.as_str() {
             "" => "*",
             text => text,

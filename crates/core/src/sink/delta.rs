@@ -46,8 +46,8 @@ pub(super) fn build_request(
     }
 }
 
-/// Returns the versions of held resources if this is the first request of the
-/// stream: no other request may have versions (S49).
+/// Returns the versions of held resources for the first request of the stream;
+/// none for a later one, which may not have versions (S49).
 fn tell_versions(type_state: &mut TypeState, config: &SinkConfig) -> InitialVersions {
     let (interest, cache) = (&type_state.interest, &mut type_state.cache);
     match interest.has_sent_request() {
@@ -69,11 +69,11 @@ struct SubscriptionDelta {
     sent: InterestDiff,
 }
 
-/// Takes the changes since the last request; `legacy` is whether an empty list
-/// can be a wildcard for the type (S18).
+/// Takes the changes since the last request, which count as sent. `legacy` is
+/// whether an empty list can be a wildcard for the type (S18).
 fn take_changes(interest: &mut InterestState, legacy: bool) -> SubscriptionDelta {
     let may_be_bare = legacy && !interest.has_sent_request();
-    let subscribe = interest.locators(interest.added(), may_be_bare);
+    let subscribe = interest.list_locators(interest.added(), may_be_bare);
     let subscribes_star = interest.added().has_wildcard() && !subscribe.is_empty();
     let change = DeltaWildcard {
         subscribes_star,
@@ -81,7 +81,7 @@ fn take_changes(interest: &mut InterestState, legacy: bool) -> SubscriptionDelta
         unsubscribes_star: interest.removed().has_wildcard() && !interest.desired().has_wildcard(),
     };
 
-    let unsubscribe = interest.locators(interest.removed(), false);
+    let unsubscribe = interest.list_locators(interest.removed(), false);
     let wildcard = interest.wildcard().after_delta(change, legacy);
     SubscriptionDelta {
         subscribe,

@@ -85,14 +85,14 @@ impl<'a> EffectCollector<'a> {
         }
     }
 
-    /// Adds that the subscriptions to a name are answered: those that a variant
-    /// is for, or all.
+    /// Adds that subscriptions to a name are answered: those that a variant
+    /// with these constraints is for; all of them without constraints.
     pub(super) fn complete_name(&mut self, name: &Name, constraints: Option<&Constraints>) {
         let subscriptions = self.interest.answered_by(name, constraints);
         self.complete(subscriptions);
     }
 
-    /// Adds subscriptions that are complete.
+    /// Adds subscriptions that are answered, or complete (S51).
     pub(super) fn complete(&mut self, subscriptions: impl IntoIterator<Item = Subscription>) {
         let with_type = |subscription| (self.type_url.clone(), subscription);
         let complete = subscriptions.into_iter().map(with_type);
@@ -105,11 +105,12 @@ impl<'a> EffectCollector<'a> {
         self.effects.changes.push(change);
     }
 
-    /// Adds a name that the owner may drop, before all changes: those of the
-    /// name have no effect any more.
+    /// Adds a name that the owner may drop before it applies the changes.
+    /// Changes and events of the name that were collected before are taken
+    /// back: they have no effect any more.
     pub(super) fn forget(&mut self, name: &Name) {
         let type_url = self.type_url;
-        self.effects.withdraw(type_url, name);
+        self.effects.take_back(type_url, name);
         let forgotten = (type_url.clone(), name.clone());
         self.effects.forgotten.push(forgotten);
     }

@@ -15,12 +15,12 @@ const MAX_ENDED: usize = 1024;
 /// The subscriptions that ended on one stream, within a bound; `count` is their
 /// number.
 #[derive(Debug, Default)]
-pub(super) struct Ended {
+pub(super) struct EndedSubscriptions {
     subscriptions: Interest,
     count: usize,
 }
 
-impl Ended {
+impl EndedSubscriptions {
     /// Adds a subscription.
     pub(super) fn insert(&mut self, subscription: Subscription) {
         if self.count == MAX_ENDED && !self.subscriptions.has(&subscription) {
@@ -34,6 +34,7 @@ impl Ended {
         self.count -= usize::from(self.subscriptions.remove(subscription));
     }
 
+    /// Returns the subscriptions that are remembered.
     pub(super) fn as_interest(&self) -> &Interest {
         &self.subscriptions
     }
@@ -52,7 +53,7 @@ mod tests {
 
     #[test]
     fn what_ends_again_and_again_takes_bounded_memory() {
-        let mut ended = Ended::default();
+        let mut ended = EndedSubscriptions::default();
         for number in 0..3 * MAX_ENDED {
             ended.insert(numbered(number));
             ended.insert(numbered(number));

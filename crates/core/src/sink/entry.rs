@@ -45,7 +45,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Other names of the resource (S36).
+    /// Returns other names of the resource (S36).
     #[must_use]
     pub fn aliases(&self) -> &[Name] {
         &self.aliases
@@ -60,9 +60,15 @@ impl Held {
             aliases: resource.aliases.clone(),
         }
     }
+
+    /// Returns whether the server was asked for the variant of this name.
+    pub(super) fn is_requested(&self, name: &Name, interest: &InterestState) -> bool {
+        interest.is_variant_requested(name, &self.aliases, self.constraints.as_ref())
+    }
 }
 
-/// Hashes the parts of a resource that a version should stand for.
+/// Hashes the parts of a resource that a version should stand for: its body,
+/// aliases and TTL.
 fn fingerprint(resource: &Resource) -> u64 {
     let body = resource.body.as_deref().unwrap_or_default();
     let mut hash = XxHash3_128::oneshot(body) as u64;
@@ -120,7 +126,7 @@ pub(super) struct Entry {
 }
 
 impl Contents {
-    /// The variants of the name's own resource.
+    /// Returns the variants of the name's own resource.
     pub(super) fn variants(&self) -> &[Held] {
         match self {
             Self::Nothing | Self::Alias(_) => &[],
@@ -129,7 +135,8 @@ impl Contents {
         }
     }
 
-    /// Returns the variants as a list; an alias has none.
+    /// Returns the variants as a list; without contents, or of an alias, an
+    /// empty one.
     fn into_variants(self) -> Vec<Held> {
         match self {
             Self::Nothing | Self::Alias(_) => Vec::new(),
@@ -148,12 +155,14 @@ impl Contents {
         }
     }
 
-    /// Finds a variant: its index, or the index at which to insert it.
+    /// Finds a variant: `Ok` with its index, or `Err` with the index at which
+    /// to insert it.
     pub(super) fn position(&self, constraints: Option<&Constraints>) -> Result<usize, usize> {
         self.variants()
             .binary_search_by(|variant| variant.constraints.as_ref().cmp(&constraints))
     }
 
+    /// Returns the variant with these constraints.
     pub(super) fn variant(&self, constraints: Option<&Constraints>) -> Option<&Held> {
         let index = self.position(constraints).ok()?;
         Some(&self.variants()[index])
@@ -178,7 +187,8 @@ impl Contents {
         }
     }
 
-    /// Removes the variants that `is_kept` returns false for, and returns them.
+    /// Removes the variants for which `is_kept` returns `false`, and returns
+    /// them. The caller cancels their TTL timers.
     pub(super) fn drop_unless(&mut self, is_kept: impl Fn(&Held) -> bool) -> Vec<Held> {
         if self.variants().iter().all(&is_kept) {
             return Vec::new();
@@ -192,9 +202,10 @@ impl Contents {
 }
 
 impl Entry {
-    /// Notes that the server has spoken of the name, though not with a resource
-    /// that counts.
-    pub(super) fn mention(&mut self) {
+    /// Records that the server has spoken of the name, though with an error or
+    /// with a resource that was rejected: it knows the name, and need not list
+    /// it again to show that it exists.
+    pub(super) fn note_mention(&mut self) {
         if self.carried == Carried::Untold {
             self.carried = Carried::Mentioned;
         }
@@ -205,18 +216,21 @@ impl Entry {
         self.contents != Contents::Nothing
     }
 
-    /// Returns whether the server has said nothing of the name.
+    /// Returns whether the server has said nothing of the name. That no
+    /// response came in time is no word of it, unless that means that the name
+    /// does not exist (C34).
     pub(super) fn is_unanswered(&self) -> bool {
         let waits = matches!(self.state, CacheState::Requested | CacheState::Timeout);
         waits && !self.has_value()
     }
 
-    /// Returns whether the entry is that of an alias of this resource.
+    /// Returns whether the name of this entry is an alias of the resource with
+    /// that name.
     pub(super) fn is_alias_of(&self, name: &Name) -> bool {
         matches!(&self.contents, Contents::Alias(of) if of == name)
     }
 
-    /// Returns whether a wildcard or a glob covers the entry: one of its
+    /// Returns whether a subscription covers the entry of this name: one of its
     /// variants, or, if there is none, the name that was rejected or failed.
     pub(super) fn is_covered(&self, name: &Name, interest: &InterestState) -> bool {
         match (&self.contents, self.state) {
@@ -243,12 +257,5 @@ impl Entry {
 
         let has_version = !variant.version.as_str().is_empty();
         (!is_withdrawn && !self.foreign && has_version).then_some(&variant.version)
-    }
-}
-
-impl Held {
-    /// Returns whether the server was asked for the variant.
-    pub(super) fn is_requested(&self, name: &Name, interest: &InterestState) -> bool {
-        interest.is_variant_requested(name, &self.aliases, self.constraints.as_ref())
     }
 }

@@ -87,7 +87,8 @@ impl Cause {
     }
 
     /// Returns whether the name is known to have no resource: the server said
-    /// so, or was silent for too long. Otherwise it may have one.
+    /// so, or was silent for too long, or its last resource has expired.
+    /// Otherwise it may have one.
     #[must_use]
     pub fn is_definite(self) -> bool {
         self.is_withdrawal()
@@ -118,15 +119,17 @@ impl WatchError {
         }
     }
 
+    /// Makes the error that the server says that there is no resource.
     pub(crate) fn deleted() -> Self {
         Self::new(Cause::Deleted, "the source says that it does not exist")
     }
 
-    /// The error that the server has sent for a name (TP3).
+    /// Returns the error that the server has sent for a name (TP3).
     pub(crate) fn of_source(error: &ResourceError) -> Self {
         Self::new(Cause::Source(error.code), &*error.message)
     }
 
+    /// Makes the error that the server did not renew the TTL of the resource.
     pub(crate) fn expired() -> Self {
         Self::new(Cause::Expired, "not refreshed within its ttl")
     }
@@ -156,8 +159,9 @@ impl Effects {
         *self == Self::default()
     }
 
-    /// Withdraws the effects of a name that is forgotten before they are taken.
-    pub(super) fn withdraw(&mut self, type_url: &TypeUrl, name: &Name) {
+    /// Takes back the changes and events of a name, which is forgotten before
+    /// they are taken.
+    pub(super) fn take_back(&mut self, type_url: &TypeUrl, name: &Name) {
         let is_other = |change_type: &TypeUrl, change_name: &Name| {
             change_type != type_url || change_name != name
         };

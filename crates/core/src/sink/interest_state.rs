@@ -14,7 +14,7 @@
 //! whatever its parameters: all subscriptions of a selector are in one state.
 
 use super::config::SinkConfig;
-use super::ended::Ended;
+use super::ended::EndedSubscriptions;
 use crate::interest::{Interest, InterestDiff, Subscription, Wildcard};
 use crate::message::{Locator, Locators};
 use crate::name::{Name, Selector};
@@ -30,7 +30,8 @@ use crate::resource::Resource;
 /// - `listed` is made of `desired`.
 #[derive(Debug)]
 pub(super) struct InterestState {
-    /// The server tells subscriptions apart by their parameters.
+    /// The server reads locators (TP2): it tells subscriptions apart by their
+    /// parameters.
     locators: bool,
     /// The parameters of the stream, which plain subscriptions have.
     stream_params: Params,
@@ -39,7 +40,7 @@ pub(super) struct InterestState {
     added: Interest,
     removed: Interest,
     /// Those with locators that ended on this stream.
-    ended: Ended,
+    ended: EndedSubscriptions,
     /// The state of the wildcard at the server, after the requests so far.
     wildcard: Wildcard,
     /// `desired` as requests list it, until it changes: an acknowledgement of
@@ -57,13 +58,14 @@ impl InterestState {
             sent: Interest::default(),
             added: Interest::default(),
             removed: Interest::default(),
-            ended: Ended::default(),
+            ended: EndedSubscriptions::default(),
             wildcard: Wildcard::default(),
             listed: None,
         }
     }
 
-    /// Changes the parameters of the stream.
+    /// Changes the parameters of the stream, which plain subscriptions have.
+    /// Nothing is sent on account of that.
     pub(super) fn set_stream_params(&mut self, params: &Params) {
         self.stream_params = params.clone();
     }
@@ -80,7 +82,7 @@ impl InterestState {
 
         self.listed = None;
         if is_shared {
-            // The server is asked, or will be, on account of the others.
+            // The server was asked, or will be, on account of the others.
             for set in [&mut self.sent, &mut self.added] {
                 if set.has_selector(&subscription.selector) {
                     set.insert(subscription.clone());
@@ -117,17 +119,19 @@ impl InterestState {
         }
     }
 
-    /// Resets the sent state, since a new stream's server knows nothing.
+    /// Resets what was sent, since the server of a new stream knows nothing:
+    /// everything desired is to be sent again.
     pub(super) fn restart(&mut self) {
         self.sent = Interest::default();
         self.removed = Interest::default();
-        self.ended = Ended::default();
+        self.ended = EndedSubscriptions::default();
         self.added = self.desired.clone();
         self.wildcard = Wildcard::Never;
     }
 
     /// Records that a request with all changes is sent, after which the
-    /// wildcard has this state at the server. Returns the changes.
+    /// wildcard has this state at the server. Returns the changes, which are
+    /// none any more.
     pub(super) fn record_sent(&mut self, wildcard: Wildcard) -> InterestDiff {
         let diff = InterestDiff {
             added: std::mem::take(&mut self.added),
@@ -147,18 +151,26 @@ impl InterestState {
         diff
     }
 
-    /// Returns whether any of these subscriptions, which have ended, was one of
-    /// several to its names: by itself, or by a wildcard or glob. Then variants
-    /// go, and their names stay.
-    pub(super) fn ends_parts(&self, ended: &Interest) -> bool {
-        let is_part = |subscription: Subscription| match &subscription.selector {
-            Selector::Name(name) => self.sent.contains(name),
-            Selector::Wildcard | Selector::Glob(_) => !self.sent.is_empty(),
-        };
-        self.locators && ended.iter().any(is_part)
+    /// Returns whether removing these subscriptions may drop variants of names
+    /// that others still cover (TP2). Called after [`Self::record_sent`], when
+    /// `sent` is without them. For a wildcard or a glob that is so if any
+    /// subscription is left: its names are not looked at. A `true` too many is
+    /// safe, since all that follows is that the next stream does not tell the
+    /// version of the set, and is sent all of it.
+    pub(super) fn may_drop_variants(&self, removed: &Interest) -> bool {
+        if !self.locators {
+            return false;
+        }
+        removed
+            .iter()
+            .any(|subscription| match &subscription.selector {
+                Selector::Name(name) => self.sent.contains(name),
+                Selector::Wildcard | Selector::Glob(_) => !self.sent.is_empty(),
+            })
     }
 
-    /// Records that a request is sent that only prepares the next change.
+    /// Records that a request is sent that changes nothing but the state of the
+    /// wildcard at the server: it prepares the next change.
     pub(super) fn set_wildcard(&mut self, wildcard: Wildcard) {
         self.wildcard = wildcard;
     }
@@ -168,23 +180,29 @@ impl InterestState {
         self.wildcard != Wildcard::Never
     }
 
-    /// The state of the wildcard at the server, after the requests so far.
+    /// Returns the state of the wildcard at the server, after the requests so
+    /// far.
     pub(super) fn wildcard(&self) -> Wildcard {
         self.wildcard
     }
 
+    /// Returns the subscriptions that are wanted now.
     pub(super) fn desired(&self) -> &Interest {
         &self.desired
     }
 
+    /// Returns the subscriptions that the server was told of on this stream,
+    /// without those that it was told have ended.
     pub(super) fn sent(&self) -> &Interest {
         &self.sent
     }
 
+    /// Returns the desired subscriptions that the next request makes.
     pub(super) fn added(&self) -> &Interest {
         &self.added
     }
 
+    /// Returns the sent subscriptions that the next request ends.
     pub(super) fn removed(&self) -> &Interest {
         &self.removed
     }
@@ -194,22 +212,24 @@ impl InterestState {
         self.locators
     }
 
-    /// Writes the subscriptions that are desired as a list of locators; see
-    /// [`InterestState::locators`].
-    pub(super) fn desired_locators(&mut self, may_be_bare: bool) -> Locators {
+    /// Lists the subscriptions that are desired as locators; see
+    /// [`InterestState::list_locators`]. The list is kept until they change,
+    /// since each acknowledgement in SotW has it.
+    pub(super) fn list_desired(&mut self, may_be_bare: bool) -> Locators {
         if let Some(list) = self.listed.as_ref().filter(|_| !may_be_bare) {
             return list.clone();
         }
-        let names = Locators::from(self.locators(&self.desired, may_be_bare));
+        let names = Locators::from(self.list_locators(&self.desired, may_be_bare));
         // A bare list depends on more than what is desired.
         self.listed = Some(names.clone()).filter(|_| !may_be_bare);
         names
     }
 
-    /// Writes subscriptions as a list of locators; `may_be_bare` allows an
-    /// empty list for the plain wildcard. A server without locators is sent
-    /// each selector once.
-    pub(super) fn locators(&self, interest: &Interest, may_be_bare: bool) -> Vec<Locator> {
+    /// Lists subscriptions as locators. `may_be_bare` tells that an empty list
+    /// stands for the plain wildcard if that is all there is. A server without
+    /// locators is sent each selector once, whatever parameters its
+    /// subscriptions have.
+    pub(super) fn list_locators(&self, interest: &Interest, may_be_bare: bool) -> Vec<Locator> {
         let is_star_only = match self.locators {
             true => interest.is_plain_wildcard(),
             false => interest.is_wildcard_only(),
@@ -304,7 +324,7 @@ impl InterestState {
             None => names.any(|name| interest.contains(name)),
             Some(constraints) => names.any(|name| {
                 let mut sets = interest.params_covering(name);
-                sets.any(|params| constraints.matches(self.effective(params)))
+                sets.any(|params| constraints.matches(self.effective_params(params)))
             }),
         }
     }
@@ -312,7 +332,7 @@ impl InterestState {
     /// Returns the parameters by which the server chooses the variant of a
     /// subscription: a plain one has those of a wildcard or glob with its own,
     /// or else those of the stream.
-    pub(super) fn effective<'a>(&'a self, params: &'a Params) -> &'a Params {
+    pub(super) fn effective_params<'a>(&'a self, params: &'a Params) -> &'a Params {
         match params.is_empty() {
             false => params,
             true => self.sent.scope_params().unwrap_or(&self.stream_params),
@@ -328,7 +348,7 @@ impl InterestState {
     ) -> Vec<Subscription> {
         let constraints = constraints.filter(|_| self.locators);
         let is_for = |params: &&Params| {
-            constraints.is_none_or(|constraints| constraints.matches(self.effective(params)))
+            constraints.is_none_or(|constraints| constraints.matches(self.effective_params(params)))
         };
         let sets = self.sent.params_of_name(name).filter(is_for);
         let subscription =
@@ -343,8 +363,8 @@ impl InterestState {
         self.is_requested(name) || self.desired.names_collection(name)
     }
 
-    /// Returns whether the name itself is subscribed to, or was in the last
-    /// request.
+    /// Returns whether the name is subscribed to by itself, not only by a
+    /// wildcard or a glob, or was so in the last request.
     pub(super) fn names_exactly(&self, name: &Name) -> bool {
         self.desired.names_exactly(name) || self.sent.names_exactly(name)
     }
@@ -365,7 +385,7 @@ impl InterestState {
             assert!(self.locators && !self.sent.has(&subscription));
         }
         if let Some(listed) = &self.listed {
-            assert_eq!(**listed, *self.locators(&self.desired, false));
+            assert_eq!(**listed, *self.list_locators(&self.desired, false));
         }
     }
 }
@@ -375,7 +395,8 @@ fn names_of<'a>(name: &'a Name, aliases: &'a [Name]) -> impl Iterator<Item = &'a
     std::iter::once(name).chain(aliases)
 }
 
-/// Returns the subscriptions of an interest that have this selector.
+/// Returns the subscriptions of an interest that have this selector, one for
+/// each set of parameters.
 fn with_selector(interest: &Interest, selector: &Selector) -> Vec<Subscription> {
     let sets = interest.params_of_selector(selector);
     let with_params = |params: &Params| Subscription::new(selector.clone(), params.clone());

@@ -185,16 +185,16 @@ impl Sink {
         self.node_due = true;
     }
 
-    /// Whether the last response of every type is acknowledged: a transport
-    /// that does not look into messages reads on only then (C22).
+    /// Returns whether the last response of every type is acknowledged: a
+    /// transport that does not look into messages reads on only then (C22).
     #[must_use]
     pub fn may_read(&self) -> bool {
         self.connected && !self.types.iter().any(TypeState::is_busy)
     }
 
-    /// Whether the last response of this type is not acknowledged yet (C22). A
-    /// transport that looks into messages may hand over another type meanwhile,
-    /// as Envoy does while a cluster waits for its endpoints.
+    /// Returns whether the last response of this type is not acknowledged yet
+    /// (C22). A transport that looks into messages may hand over another type
+    /// meanwhile, as Envoy does while a cluster waits for its endpoints.
     #[must_use]
     pub fn is_busy(&self, type_url: &TypeUrl) -> bool {
         let index = self.index(type_url);
@@ -304,6 +304,8 @@ impl Sink {
         }
     }
 
+    /// Returns the index of the state of a type; `None` if nothing of it was
+    /// ever subscribed to.
     fn index(&self, type_url: &TypeUrl) -> Option<usize> {
         let mut types = self.types.iter();
         types.position(|state| state.type_url == *type_url)

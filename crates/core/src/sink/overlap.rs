@@ -29,6 +29,9 @@ pub(super) fn is_ambiguous(
     }
 }
 
+/// The constraints of the accepted variants, by name.
+type AcceptedVariants = BTreeMap<Name, Vec<Option<Constraints>>>;
+
 /// Chooses among the variants of a response.
 pub(super) struct VariantFilter<'a> {
     pub(super) interest: &'a InterestState,
@@ -40,68 +43,61 @@ pub(super) struct VariantFilter<'a> {
 }
 
 impl VariantFilter<'_> {
-    /// Removes the variants that are refused from a list, and returns the
-    /// reasons. A variant of a subscription that has just ended is left out
-    /// without one: the server may not know yet.
+    /// Removes the variants that are refused from a list of resources, and
+    /// returns the reasons. A variant of a subscription that has just ended is
+    /// removed without a reason: the server may not know yet.
     pub(super) fn refuse(&self, resources: &mut Vec<Arc<Resource>>) -> Vec<Rejection> {
         let mut rejections = Vec::new();
         if self.interest.has_locators() {
             resources.retain(|resource| self.is_for_subscription(resource, &mut rejections));
         }
 
-        // Only one of several resources of a name can be without constraints.
-        let mut counts: BTreeMap<Name, usize> = BTreeMap::new();
-        if resources
-            .iter()
-            .any(|resource| resource.constraints.is_some())
-        {
-            for resource in resources.iter() {
-                *counts.entry(resource.name.clone()).or_default() += 1;
-            }
-        }
-        let is_contested = |resource: &Resource| {
+        let counts = count_variants(resources);
+        let is_contested = |resource: &Arc<Resource>| {
             let is_several = counts.get(&resource.name).is_some_and(|count| *count > 1);
             is_several || self.others_held(resource).next().is_some()
         };
-        if !resources.iter().any(|resource| is_contested(resource)) {
+        if !resources.iter().any(is_contested) {
             return rejections;
         }
 
-        let mut accepted_variants: BTreeMap<Name, Vec<Option<Constraints>>> = BTreeMap::new();
-        // Those that are held go first, so that they stay.
-        for is_first in [true, false] {
-            for resource in resources
-                .iter()
-                .filter(|resource| self.is_held(resource) == is_first)
-            {
-                if is_contested(resource) && self.find_rival(resource, &accepted_variants).is_none()
-                {
-                    let accepted_variants =
-                        accepted_variants.entry(resource.name.clone()).or_default();
-                    accepted_variants.push(resource.constraints.clone());
-                }
-            }
-        }
+        let accepted = self.accept_contested(resources, is_contested);
         resources.retain(|resource| {
-            let constraints = resource.constraints.as_ref();
-            let rivals = accepted_variants.get(&resource.name);
-            let is_taken = rivals.is_some_and(|accepted_variants| {
-                accepted_variants
-                    .iter()
-                    .any(|other| other.as_ref() == constraints)
-            });
-            if is_taken || !is_contested(resource) {
+            let of_name = accepted.get(&resource.name);
+            let is_accepted = of_name.is_some_and(|list| list.contains(&resource.constraints));
+            if is_accepted || !is_contested(resource) {
                 return true;
             }
-            let rival = self.find_rival(resource, &accepted_variants);
+            let rival = self.find_rival(resource, &accepted);
             rejections.push(ambiguous(resource, rival.flatten().as_ref()));
             false
         });
         rejections
     }
 
-    /// Returns whether a variant is for a subscription. One that is for none is
-    /// rejected.
+    /// Returns the constraints of the contested variants that are accepted: of
+    /// which a client cannot match a held variant, or an accepted one, as well.
+    /// Variants that are held are tried first, so that they stay.
+    fn accept_contested(
+        &self,
+        resources: &[Arc<Resource>],
+        is_contested: impl Fn(&Arc<Resource>) -> bool,
+    ) -> AcceptedVariants {
+        let mut accepted = AcceptedVariants::new();
+        for is_first in [true, false] {
+            let of_turn = |resource: &&Arc<Resource>| self.is_held(resource) == is_first;
+            for resource in resources.iter().filter(of_turn) {
+                if is_contested(resource) && self.find_rival(resource, &accepted).is_none() {
+                    let of_name = accepted.entry(resource.name.clone()).or_default();
+                    of_name.push(resource.constraints.clone());
+                }
+            }
+        }
+        accepted
+    }
+
+    /// Returns whether a variant is for a subscription. If not, a reason is
+    /// added to `rejected`, unless the subscription has just ended.
     fn is_for_subscription(&self, resource: &Resource, rejected: &mut Vec<Rejection>) -> bool {
         let (name, aliases) = (&resource.name, &resource.aliases);
         let constraints = resource.constraints.as_ref();
@@ -126,8 +122,9 @@ impl VariantFilter<'_> {
         entry.is_some_and(|entry| entry.contents.variant(constraints).is_some())
     }
 
-    /// Returns the other variants of a name that the client holds and that stay
-    /// in use beside the given one.
+    /// Returns the other variants of the resource's name that are held and stay
+    /// so beside it: none that the response removes or leaves out, none from an
+    /// earlier stream, and none without a subscription.
     fn others_held<'b>(&'b self, resource: &'b Resource) -> impl Iterator<Item = &'b Held> {
         let name = &resource.name;
         let entry = self.cache.entries.get(name);
@@ -143,28 +140,44 @@ impl VariantFilter<'_> {
         })
     }
 
-    /// Returns the constraints of a variant that excludes another: a held one,
-    /// or one of `accepted_variants` from the same response. `None` if there is none.
+    /// Returns the constraints of a variant that a client could match beside
+    /// this resource: a held one, or one of the `accepted` from the same
+    /// response. `None` if there is none; `Some(None)` is a variant without
+    /// constraints.
     fn find_rival(
         &self,
         resource: &Resource,
-        accepted_variants: &BTreeMap<Name, Vec<Option<Constraints>>>,
+        accepted: &AcceptedVariants,
     ) -> Option<Option<Constraints>> {
         let constraints = resource.constraints.as_ref();
         let locators = self.interest.has_locators();
         let held_constraints = self.others_held(resource);
         let held_constraints = held_constraints.map(|variant| variant.constraints.as_ref());
-        let accepted_variants = accepted_variants.get(&resource.name).into_iter().flatten();
-        let accepted_variants = accepted_variants
+        let accepted_constraints = accepted.get(&resource.name).into_iter().flatten();
+        let accepted_constraints = accepted_constraints
             .map(Option::as_ref)
-            .filter(|accepted_variants| *accepted_variants != constraints);
-        let mut candidates = held_constraints.chain(accepted_variants);
+            .filter(|other| *other != constraints);
+        let mut candidates = held_constraints.chain(accepted_constraints);
         let rival = candidates.find(|other| is_ambiguous(*other, constraints, locators))?;
         Some(rival.cloned())
     }
 }
 
-/// The reason for which a variant is refused beside another.
+/// Counts the resources of each name. None is counted if all are without
+/// constraints: then no name can have several.
+fn count_variants(resources: &[Arc<Resource>]) -> BTreeMap<Name, usize> {
+    let mut counts = BTreeMap::new();
+    let has_constraints = |resource: &Arc<Resource>| resource.constraints.is_some();
+    if resources.iter().any(has_constraints) {
+        for resource in resources {
+            *counts.entry(resource.name.clone()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// Makes the rejection of a variant that a client could match beside a `rival`;
+/// `None` is a rival without constraints.
 fn ambiguous(resource: &Resource, rival: Option<&Constraints>) -> Rejection {
     let clients = resource.clients();
     let rival = rival.cloned().unwrap_or_else(Constraints::always);

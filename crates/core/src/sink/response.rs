@@ -119,7 +119,8 @@ impl<'a> Mentions<'a> {
     }
 }
 
-/// Fails with a name that is not mentioned for the first time in its role.
+/// Fails with the name unless it is mentioned for the first time in its role,
+/// as the caller has found.
 fn check_first(is_first: bool, name: &Name) -> Result<(), &Name> {
     if is_first { Ok(()) } else { Err(name) }
 }
@@ -132,46 +133,15 @@ pub(super) fn filter_response(
     cache: &Cache,
     limits: &Limits,
 ) -> PendingVerdict {
-    let is_whole_set = is_whole_set(&incoming);
-    let mut pending = PendingVerdict {
-        is_whole_set,
-        is_partial: false,
-        version: incoming.version,
-        over_limits: Vec::new(),
-        refused: Vec::new(),
-        delivery: Delivery {
-            type_url: incoming.type_url,
-            nonce: incoming.nonce,
-            resources: Vec::new(),
-            heartbeats: Vec::new(),
-            removed: incoming.removed,
-            removed_variants: incoming.removed_variants,
-            errors: incoming.errors,
-        },
-    };
-
-    for wire_resource in incoming.resources {
+    let (mut pending, resources) = PendingVerdict::new(incoming);
+    for wire_resource in resources {
         match interest.is_resource_requested(&wire_resource.resource) {
             true => pending.add_resource(wire_resource, limits),
-            false => pending.is_partial = is_whole_set, // C21
+            false => pending.is_partial = pending.is_whole_set, // C21
         }
     }
     pending.delivery.retain_relevant(interest, cache, limits);
-    let mut resources = std::mem::take(&mut pending.delivery.resources);
-    let removed_variants = pending.delivery.removed_variants.iter();
-    let filter = VariantFilter {
-        interest,
-        cache,
-        removed: removed_variants
-            .map(|(name, constraints)| (name, constraints.as_ref()))
-            .collect(),
-        lists_all: pending.version.is_some(),
-    };
-    let listed_count = resources.len();
-    pending.refused = filter.refuse(&mut resources);
-    // What is left out without a rejection is not kept either.
-    pending.is_partial |= resources.len() + pending.refused.len() < listed_count;
-    pending.delivery.resources = resources;
+    pending.refuse_variants(interest, cache);
     pending
 }
 
@@ -186,6 +156,47 @@ fn is_whole_set(incoming: &Incoming) -> bool {
 }
 
 impl PendingVerdict {
+    /// Makes the pending verdict of a response, without its resources, which
+    /// are returned beside it.
+    fn new(incoming: Incoming) -> (Self, Vec<WireResource>) {
+        let pending = Self {
+            is_whole_set: is_whole_set(&incoming),
+            is_partial: false,
+            version: incoming.version,
+            over_limits: Vec::new(),
+            refused: Vec::new(),
+            delivery: Delivery {
+                type_url: incoming.type_url,
+                nonce: incoming.nonce,
+                resources: Vec::new(),
+                heartbeats: Vec::new(),
+                removed: incoming.removed,
+                removed_variants: incoming.removed_variants,
+                errors: incoming.errors,
+            },
+        };
+        (pending, incoming.resources)
+    }
+
+    /// Removes the variants from the delivery that cannot be held beside
+    /// others (TP2), and records the reasons.
+    fn refuse_variants(&mut self, interest: &InterestState, cache: &Cache) {
+        let removed_variants = self.delivery.removed_variants.iter();
+        let filter = VariantFilter {
+            interest,
+            cache,
+            removed: removed_variants
+                .map(|(name, constraints)| (name, constraints.as_ref()))
+                .collect(),
+            lists_all: self.version.is_some(),
+        };
+        let resources = &mut self.delivery.resources;
+        let listed_count = resources.len();
+        self.refused = filter.refuse(resources);
+        // What is left out without a rejection is not kept either.
+        self.is_partial |= resources.len() + self.refused.len() < listed_count;
+    }
+
     /// Adds a resource to the delivery, or rejects it if a name of it is too
     /// long.
     fn add_resource(&mut self, wire_resource: WireResource, limits: &Limits) {

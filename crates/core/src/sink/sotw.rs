@@ -57,19 +57,19 @@ pub(super) fn has_changes(interest: &InterestState) -> bool {
         || added_subscriptions.any(|subscription| !sent.has(&subscription))
 }
 
-/// Returns the selectors of the last request. An acknowledgement has no
-/// changes: if a selector was removed in a request that the server ignored as
-/// stale, and is added again now, the server would never see that it was
-/// removed.
+/// Returns the selectors of the last request, for an acknowledgement, which
+/// never has changes: if a selector was removed in a request that the server
+/// ignored as stale, and is added again now, the server would never see that it
+/// was removed.
 fn sent_locators(interest: &InterestState) -> Locators {
     let may_be_bare = interest.wildcard() == Wildcard::Legacy;
-    interest.locators(interest.sent(), may_be_bare).into()
+    interest.list_locators(interest.sent(), may_be_bare).into()
 }
 
-/// Takes the changes since the last request. Returns the selectors of the next
-/// request and the changes that it sends; there are none if it only names the
-/// legacy wildcard before that is removed. `legacy` is whether an empty list
-/// can be a wildcard for the type (S18).
+/// Takes the changes since the last request, which count as sent. Returns the
+/// selectors of the next request and the changes that it sends; there are none
+/// if it only names the legacy wildcard before that is removed. `legacy` is
+/// whether an empty list can be a wildcard for the type (S18).
 fn take_changes(interest: &mut InterestState, legacy: bool) -> (Locators, InterestDiff) {
     let old_state = interest.wildcard();
     if old_state == Wildcard::Legacy && interest.desired().is_empty() {
@@ -78,7 +78,7 @@ fn take_changes(interest: &mut InterestState, legacy: bool) -> (Locators, Intere
     }
 
     let may_be_bare = matches!(old_state, Wildcard::Never | Wildcard::Legacy) && legacy;
-    let names = interest.desired_locators(may_be_bare);
+    let names = interest.list_desired(may_be_bare);
     let lists_star = interest.desired().has_wildcard() && !names.is_empty();
     let lists_names = names.iter().any(|locator| locator.name != "*");
     let diff = interest.record_sent(old_state.after_sotw(lists_star, lists_names, legacy));

@@ -25,7 +25,8 @@ pub struct Status<'a> {
 }
 
 impl Sink {
-    /// The interest of one type.
+    /// Returns the interest of one type; `None` if nothing of it was ever
+    /// subscribed to.
     #[must_use]
     pub fn interest(&self, type_url: &TypeUrl) -> Option<&Interest> {
         let index = self.index(type_url)?;
@@ -62,7 +63,8 @@ impl Sink {
         })
     }
 
-    /// The version of the last set that was ACKed (SotW).
+    /// Returns the version of the last set of a type that was ACKed; `None` in
+    /// delta, or if none counts any more.
     #[must_use]
     pub fn version(&self, type_url: &TypeUrl) -> Option<&Version> {
         let index = self.index(type_url)?;

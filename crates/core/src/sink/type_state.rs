@@ -83,7 +83,8 @@ impl TypeState {
 
     /// Resets the state of the stream, which began or ended. The cache and its
     /// version are kept (C19), but for names whose unsubscription was not sent
-    /// yet: no new stream asks for them.
+    /// yet: no new stream asks for them, so they are evicted. Without them the
+    /// set is no more the one of the version, which is dropped then.
     pub(super) fn restart(&mut self, config: &SinkConfig, effects: &mut Effects) {
         let unsent_removals = self.interest.removed().clone();
         self.interest.restart();
@@ -129,7 +130,7 @@ impl TypeState {
             self.cache.add_entry(name);
         }
         self.interest.subscribe(subscription.clone());
-        let is_answered = self.is_answered(&subscription);
+        let is_answered = self.adopt_answer(&subscription);
         let mut collector = EffectCollector::new(&self.type_url, &self.interest, config, effects);
         for name in &failed_names {
             self.cache.report_error(name, &mut collector);
@@ -139,10 +140,12 @@ impl TypeState {
         }
     }
 
-    /// Returns whether the server has answered a subscription before it is
-    /// made: it was asked for it, or for its selector with other parameters
-    /// that it does not tell apart.
-    fn is_answered(&mut self, subscription: &Subscription) -> bool {
+    /// Lets a new subscription take part in what the server has said already:
+    /// it was asked for it a moment ago, or for its selector with other
+    /// parameters that it does not tell apart. A wildcard or glob gets the
+    /// stage of those others then. Returns whether the server has answered the
+    /// subscription.
+    fn adopt_answer(&mut self, subscription: &Subscription) -> bool {
         if !self.interest.sent().has(subscription) {
             return false;
         }
@@ -150,7 +153,8 @@ impl TypeState {
         match selector {
             Selector::Name(name) => self.cache.is_answered(name, params, &self.interest),
             Selector::Wildcard | Selector::Glob(_) => {
-                self.completion.is_complete(subscription) || self.completion.share(subscription)
+                self.completion.is_complete(subscription)
+                    || self.completion.copy_stage(subscription)
             }
         }
     }
@@ -177,8 +181,8 @@ impl TypeState {
         }
     }
 
-    /// Starts the fetch timer of a name with its subscription (E2). A wildcard
-    /// or a glob has none.
+    /// Starts the fetch timer of a name with its subscription (E2), to run out
+    /// at `deadline_at`. A wildcard or a glob has none.
     pub(super) fn start_fetch_timer(&mut self, subscription: &Subscription, deadline_at: Moment) {
         let Subscription { selector, params } = subscription;
         if let Selector::Name(name) = selector {
@@ -187,16 +191,20 @@ impl TypeState {
         }
     }
 
+    /// Returns whether a response waits for its verdict or its acknowledgement:
+    /// no further one is taken meanwhile (C22).
     pub(super) fn is_busy(&self) -> bool {
         !matches!(self.ack_state, AckState::Idle)
     }
 
+    /// Returns whether a response waits for its verdict.
     pub(super) fn is_judging(&self) -> bool {
         matches!(self.ack_state, AckState::Judging(_))
     }
 
-    /// Takes a response. Returns the delivery that the owner must judge; a
-    /// response that contradicts itself is NACKed without a verdict (E9).
+    /// Takes a response. Returns the delivery that the owner must judge. A
+    /// response that contradicts itself is an error; it needs no verdict, and
+    /// its NACK is due (E9). The caller has checked that the type is not busy.
     pub(super) fn receive(
         &mut self,
         incoming: Incoming,
@@ -235,8 +243,8 @@ impl TypeState {
     }
 
     /// Applies a verdict, after which the acknowledgement is due. Returns
-    /// whether the response is ACKed: the owner rejected nothing, and nothing
-    /// was over the limits.
+    /// whether the response is ACKed: the owner rejected nothing, no resource
+    /// was over the limits, and no variant was refused.
     pub(super) fn apply_verdict(
         &mut self,
         mut pending: Box<PendingVerdict>,
@@ -287,7 +295,7 @@ impl TypeState {
         let failed_names = delivery.errors.iter().map(|(name, _)| name);
         let collections = failed_names.chain(&delivery.removed);
         let mut complete: Vec<Subscription> = collections
-            .flat_map(|name| self.completion.answer(name))
+            .flat_map(|name| self.completion.complete_collection(name))
             .collect();
 
         let are_names_readable = rejected.iter().all(|rejection| rejection.name.is_some());
@@ -298,7 +306,7 @@ impl TypeState {
             true => Extent::Whole,
             false => Extent::Part,
         };
-        let (completed, silence) = self.completion.receive(extent, config.silence);
+        let (completed, silence) = self.completion.record_response(extent, config.silence);
         complete.extend(completed);
         (complete, silence)
     }
@@ -314,7 +322,8 @@ impl TypeState {
     }
 
     /// Builds the next request, which counts as sent. Called only if an
-    /// acknowledgement or a change is due.
+    /// acknowledgement or a change is due: otherwise it would be a request that
+    /// says nothing.
     pub(super) fn build_request(
         &mut self,
         node: Option<Node>,
@@ -363,7 +372,7 @@ impl TypeState {
         self.evict(&sent.removed, config, effects);
         // The set that the version stands for may have variants that are dropped
         // now. A server that took them for held could send them again.
-        self.version_is_void |= self.interest.ends_parts(&sent.removed);
+        self.version_is_void |= self.interest.may_drop_variants(&sent.removed);
         self.completion.record_sent(sent, is_first);
         if let (Some(timeout), FetchStart::Sent) =
             (config.fetch_timeout.after(), config.fetch_start)
@@ -397,7 +406,7 @@ impl TypeState {
                         .time_out(&name, params, state, error, &mut collector);
                 }
                 Deadline::Silence => {
-                    let complete = self.completion.fall_silent();
+                    let complete = self.completion.complete_silent();
                     self.cache.drop_unlisted(&complete, &mut collector);
                     collector.complete(self.completion.take_news(&complete));
                 }

@@ -71,8 +71,8 @@ impl Verdict {
     }
 }
 
-/// Joins all reasons to the error of a NACK, and cuts it to the limit (E8).
-/// `None` if nothing is rejected.
+/// Makes the error of a NACK: all reasons in one text, cut to the limit of
+/// bytes (E8). `None` if nothing is rejected, which makes it an ACK.
 pub(super) fn nack_detail(rejected: &[Rejection], config: &SinkConfig) -> Option<ErrorDetail> {
     let longest = config.limits.error_bytes;
     let mut message = String::new();
@@ -153,12 +153,16 @@ impl VerdictApplier<'_> {
         resources.filter(move |resource| !rejected_names.contains(&resource.name))
     }
 
+    /// Returns the names that rejections have. Rejections of the whole response
+    /// have none.
     fn rejected_names(&self) -> BTreeSet<&Name> {
         let names = self.rejected.iter().map(|rejection| &rejection.name);
         names.flatten().collect()
     }
 
-    /// Records the rejections that have a name as errors of their names.
+    /// Records the rejections that have a name as errors of their names: of a
+    /// resource by the policy for data errors, of a variant beside the others,
+    /// which stay in use.
     fn apply_rejections(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         for rejection in self.rejected {
             // C27: without a name only the server is told.
@@ -255,8 +259,9 @@ impl VerdictApplier<'_> {
         }
     }
 
-    /// Returns the names in the response: an invalid resource is not absent
-    /// (C31), nor is one that has an error (C43).
+    /// Returns the names that the response speaks of, and that are not absent
+    /// therefore: an invalid resource is not (C31), nor is one that has an
+    /// error (C43).
     fn present_names(&self) -> BTreeSet<&Name> {
         let refusals = self.pending.refused.iter();
         let mut names: BTreeSet<&Name> = refusals

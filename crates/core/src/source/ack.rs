@@ -21,9 +21,11 @@ pub(crate) struct AckEffects {
 }
 
 impl TypeStream {
-    /// Handles an ACK, of this response and all before it. Returns its effects
-    /// on other types; replaced resources only if their references drain (S73).
-    /// The nonce must be that of a pending response.
+    /// Handles an ACK, of this response and all before it: writes their updates
+    /// into the client cache, and moves cursors. Returns its effects on other
+    /// types; replaced resources only if their references drain (S73). The
+    /// nonce must be that of a pending response, or all pending responses would
+    /// count as ACKed.
     pub(crate) fn handle_ack(&mut self, db: &mut Database, nonce: &Nonce) -> AckEffects {
         let mut effects = AckEffects::default();
         let had_unknown_bodies = self.client_cache.has_unknown_bodies();
@@ -57,8 +59,8 @@ impl TypeStream {
         effects
     }
 
-    /// The resources that the client held and that pending responses may have
-    /// replaced, those of earlier pending responses included.
+    /// Returns the resources that the client held and that pending responses
+    /// may have replaced, those of earlier pending responses included.
     pub(crate) fn pending_replacements(&self, db: &mut Database) -> Vec<Replacement> {
         let mut replacements = Vec::new();
         let mut upserts: Vec<Arc<Resource>> = Vec::new();
@@ -79,7 +81,8 @@ impl TypeStream {
         replacements
     }
 
-    /// Whether a pending response may have replaced a resource of unknown body.
+    /// Returns whether a pending response may have replaced a resource of
+    /// unknown body.
     pub(crate) fn may_replace_unknown(&self) -> bool {
         !self.client_cache.pending_acks().is_empty() && self.holds_unknown_bodies()
     }
@@ -146,8 +149,8 @@ impl TypeStream {
         }
     }
 
-    /// Applies a pending response to the resources that the client holds of a
-    /// name.
+    /// Applies a pending response to a list of the resources that the client
+    /// holds of a name. The client cache itself is not changed.
     fn apply_pending_to(
         &self,
         pending_ack: &PendingAck,
@@ -295,8 +298,8 @@ impl TypeStream {
     }
 
     /// Drops exceptions whose records agree with their cursor again. Names that
-    /// are to be evaluated, were NACKed, or have a subscription stay. So do all
-    /// if hardly any can go.
+    /// are to be evaluated, were NACKed, or have a subscription stay. If hardly
+    /// any exception can go, none is looked at.
     pub(super) fn drop_redundant_exceptions(&mut self, db: &mut Database) {
         // If nearly all exceptions have a reason, checking each costs more than
         // keeping the few that have none: a client that NACKs thousands of

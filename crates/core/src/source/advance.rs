@@ -17,8 +17,8 @@ use crate::order::Removal;
 
 impl TypeStream {
     /// Adds the next advance of a cursor to a push, or as much of it as the
-    /// budget has room for (S44). Adds nothing if the cursor is at the head of
-    /// its view.
+    /// budget of bytes has room for, and takes its size off the budget (S44).
+    /// Adds nothing if the cursor is at the head of its view.
     pub(super) fn select_advance(
         &mut self,
         db: &mut Database,
@@ -94,9 +94,10 @@ impl TypeStream {
         }
     }
 
-    /// Adds items to an advance while the budget has room. The first item of a
-    /// push may exceed the budget. An item that the client cannot take as it is
-    /// becomes an exception, and its name dirty.
+    /// Adds items to an advance while the budget of bytes has room. The first
+    /// item of a push may exceed it. An item that the client cannot take as it
+    /// is, or that has to wait, is left out: its name becomes an exception, and
+    /// dirty.
     fn fill_advance(
         &mut self,
         db: &mut Database,
@@ -138,16 +139,16 @@ impl TypeStream {
         }
     }
 
-    /// Whether this cursor decides a name: it is the first of those that cover
-    /// it (S26).
+    /// Returns whether this cursor decides a name: it is the first of those
+    /// that cover it (S26).
     fn is_covered_by(&self, cursor: CursorId, name: &Name) -> bool {
         let covering = self.client_cache.covering_cursor(name);
         covering.is_some_and(|covering| covering.id == cursor)
     }
 
-    /// Whether the client takes every item of an advance as it is: the advance
-    /// leads to the head of the only view, and the client holds nothing from
-    /// elsewhere. This is so for most clients, and saves the check of each
+    /// Returns whether the client takes every item of an advance as it is: the
+    /// advance leads to the head of the only view, and the client holds nothing
+    /// from elsewhere. This is so for most clients, and saves the check of each
     /// item.
     fn takes_all_items(&self, db: &Database, advance: &Advance) -> bool {
         let [cursor] = self.client_cache.cursors() else {
@@ -161,9 +162,9 @@ impl TypeStream {
             && db.is_complete(cursor.id)
     }
 
-    /// Whether the client takes an item as it is: the name is no exception, the
-    /// item is still current, and all variants that it replaces are removed
-    /// with it.
+    /// Returns whether the client takes an item as it is: the name is no
+    /// exception, the item is still current, and all variants that it replaces
+    /// are removed with it.
     fn takes_item(&self, db: &mut Database, cursor: CursorId, (name, item): &Item) -> bool {
         let client_cache = &self.client_cache;
         if client_cache.exceptions().contains(name)
@@ -179,7 +180,9 @@ impl TypeStream {
         }
     }
 
-    /// Whether an item has to wait for a resource of another type (S73).
+    /// Returns whether an item of an advance has to wait for a resource of
+    /// another type, as the order of types says (S73). A cursor's items have no
+    /// timeout here: their names are evaluated instead.
     fn must_defer_item(
         &self,
         db: &mut Database,

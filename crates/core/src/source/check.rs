@@ -34,7 +34,8 @@ impl TypeStream {
         Ok(())
     }
 
-    /// Whether a name will be evaluated, is NACKed, or has a pending ACK.
+    /// Returns whether a name will be evaluated, is NACKed, or has a pending
+    /// ACK.
     fn is_in_progress(&self, name: &Name) -> bool {
         let mut pending_acks = self.client_cache.pending_acks().iter();
         let mut nacked_variants = self.quarantine.keys().chain(self.suspects.keys());

@@ -4,24 +4,24 @@ use super::TypeStream;
 use crate::database::Scope;
 
 impl TypeStream {
-    /// The number of subscriptions and cursors.
+    /// Returns the number of subscriptions and cursors.
     pub(crate) fn subscription_count(&self) -> usize {
         self.subscriptions.len() + self.client_cache.cursors().len()
     }
 
-    /// The weight of all names that the client is subscribed to.
+    /// Returns the weight of all names that the client is subscribed to.
     pub(crate) fn subscription_weight(&self) -> usize {
         self.subscriptions.weight()
     }
 
-    /// The number of names that are kept of the client.
+    /// Returns the number of names that are kept of the client.
     pub(crate) fn name_count(&self) -> usize {
         let unsent =
             self.dirty.len() + self.sorted.len() + self.deferred.len() + self.refused.len();
         self.subscriptions.len() + self.client_cache.record_count() + unsent
     }
 
-    /// The number of globs.
+    /// Returns the number of globs.
     pub(crate) fn glob_count(&self) -> usize {
         let cursors = self.client_cache.cursors().iter();
         cursors.filter(|cursor| cursor.scope != Scope::All).count()

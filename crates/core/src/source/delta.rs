@@ -24,9 +24,9 @@ struct Draft {
     errors: Vec<(Name, Arc<ResourceError>)>,
 }
 
-/// The changes and the range of items of a push that consists of one advance
-/// and nothing else, and which many streams may send alike; `None` for other
-/// pushes.
+/// Returns the changes and the range of items of a push that consists of one
+/// advance and nothing else, and which many streams may send alike; `None` for
+/// other pushes.
 fn shared_advance(push: &Push) -> Option<(&ViewChanges, Range<usize>)> {
     let [advance] = &push.advances[..] else {
         return None;
@@ -196,8 +196,8 @@ impl TypeStream {
         }
     }
 
-    /// The name of the resource which says that a host does not exist: the
-    /// host's, unless the client may hold a virtual host of that name.
+    /// Returns the name of the resource which says that a host does not exist:
+    /// the host's, unless the client may hold a virtual host of that name.
     fn negative_name(&self, db: &mut Database, answer: &Answer) -> Name {
         let name = &answer.name;
         if !self.kind.on_demand {
@@ -223,7 +223,8 @@ impl TypeStream {
     }
 }
 
-/// Writes the items of an advance, and the variants that they replace.
+/// Adds the items of an advance to a draft, and the removals of the variants
+/// that they replace.
 fn write_advance(advance: &Advance, response: &mut Draft) {
     let replaced_variants = advance.replaced_variants();
     response.removed_variants.extend(replaced_variants);

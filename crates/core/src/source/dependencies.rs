@@ -25,9 +25,9 @@ pub(crate) enum DependencyState {
 }
 
 impl TypeStream {
-    /// The state of a name at the client, by a plain subscription or else by
-    /// the cursor that covers the name. A resource counts as held only if no
-    /// pending response removes it.
+    /// Returns the state of a name at the client, by a plain subscription or
+    /// else by the cursor that covers the name. A resource counts as held only
+    /// if no pending response removes it.
     pub(crate) fn dependency_state(&self, db: &mut Database, name: &Name) -> DependencyState {
         let params = self.params;
         let entry = db.find(self.type_id, name);
@@ -53,8 +53,8 @@ impl TypeStream {
         }
     }
 
-    /// Whether the client accepted a resource of a name, no pending response
-    /// removes it, and it need not be verified by a later one.
+    /// Returns whether the client accepted a resource of a name, no pending
+    /// response removes it, and it need not be verified by a later one.
     fn surely_holds(&self, db: &mut Database, name: &Name) -> bool {
         let held_resources = self.client_cache.held(db, name);
         let mut pending_acks = self.client_cache.pending_acks().iter();
@@ -63,9 +63,9 @@ impl TypeStream {
             && !self.is_unverified(name)
     }
 
-    /// Whether a resource of a name counts as accepted because the NACK of its
-    /// response was expected, and a later response has yet to show whether that
-    /// was the only reason.
+    /// Returns whether a resource of a name counts as accepted because the NACK
+    /// of its response was expected, and a later response has yet to show
+    /// whether that was the only reason.
     fn is_unverified(&self, name: &Name) -> bool {
         // The variants of a name follow one another, the one without
         // constraints first.
@@ -76,8 +76,8 @@ impl TypeStream {
         is_listed && !self.client_cache.pending_acks().is_empty()
     }
 
-    /// Whether the client holds resources of unknown body, whose references are
-    /// unknown, too.
+    /// Returns whether the client holds resources of unknown body, whose
+    /// references are unknown, too.
     pub(crate) fn holds_unknown_bodies(&self) -> bool {
         let unknown_set = self
             .resumption
@@ -86,11 +86,11 @@ impl TypeStream {
         unknown_set || self.client_cache.has_unknown_bodies()
     }
 
-    /// Visits each reference that is about to be dropped: a resource at the
-    /// client may have it, and the desired resources of that name have not. The
-    /// cost depends on the unsettled names, not on the size of the client
-    /// cache.
-    pub(crate) fn each_dropped_reference(
+    /// Calls `visit` with each reference that is about to be dropped: a
+    /// resource at the client may have it, and the desired resources of that
+    /// name have not. The cost depends on the unsettled names, not on the size
+    /// of the client cache.
+    pub(crate) fn visit_dropped_references(
         &self,
         db: &mut Database,
         mut visit: impl FnMut(&Reference),
@@ -110,13 +110,14 @@ impl TypeStream {
         }
     }
 
-    /// The number of resources in the views of all cursors.
+    /// Returns the number of resources in the views of all cursors; one that
+    /// several list counts for each.
     pub(crate) fn listed_count(&self, db: &Database) -> usize {
         let cursors = self.client_cache.cursors().iter();
         cursors.map(|cursor| db.listed_len(cursor.id)).sum()
     }
 
-    /// Whether a desired resource refers to a type.
+    /// Returns whether a desired resource refers to a type.
     pub(crate) fn desires_reference_to(&self, db: &mut Database, url: &str) -> bool {
         let refers = |resource: &Arc<Resource>| {
             let mut references = resource.facts().references.iter();
@@ -125,7 +126,7 @@ impl TypeStream {
         self.all_desired_resources(db).iter().any(refers)
     }
 
-    /// All desired resources: those that cursors list, and those that
+    /// Returns all desired resources: those that cursors list, and those that
     /// subscriptions resolve to. A resource may occur twice.
     pub(super) fn all_desired_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
         let cursors = self.client_cache.cursors().iter();
@@ -136,10 +137,10 @@ impl TypeStream {
         resources
     }
 
-    /// Visits each reference of the resources that the client will hold once it
-    /// has ACKed every response that was sent, as far as they are desired
-    /// unchanged.
-    pub(crate) fn each_reference(&self, db: &mut Database, mut visit: impl FnMut(&Reference)) {
+    /// Calls `visit` with each reference of the resources that the client will
+    /// hold once it has ACKed every response that was sent, as far as they are
+    /// desired unchanged.
+    pub(crate) fn visit_references(&self, db: &mut Database, mut visit: impl FnMut(&Reference)) {
         let mut names: BTreeSet<Name> = self
             .subscriptions
             .keys()
@@ -166,9 +167,10 @@ impl TypeStream {
         }
     }
 
-    /// The names of which the client may hold another resource than the desired
-    /// one: names that are dirty, NACKed, sent without an ACK, changed, or not
-    /// covered by the position of a cursor; and the names that they resolve to.
+    /// Returns the names of which the client may hold another resource than the
+    /// desired one: names that are dirty, NACKed, sent without an ACK, changed,
+    /// or not covered by the position of a cursor; and the names that they
+    /// resolve to.
     fn unsettled_names(&self, db: &Database) -> BTreeSet<Name> {
         let mut names: BTreeSet<Name> = self.dirty.union(&self.deferred).cloned().collect();
         let nacked_variants = self.suspects.keys().chain(self.quarantine.keys());
@@ -199,8 +201,8 @@ impl TypeStream {
         names
     }
 
-    /// The resources that the client was sent and holds, ACKed or not: one of
-    /// each name, the last that was sent.
+    /// Returns the resources that the client was sent and holds, ACKed or not:
+    /// one of each name, the last that was sent.
     pub(crate) fn sent_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
         let mut sent_resources: BTreeMap<Name, _> = BTreeMap::new();
         for cursor in self.client_cache.cursors() {
@@ -223,8 +225,9 @@ impl TypeStream {
         sent_resources.into_values().collect()
     }
 
-    /// Whole sets only: resources that every set lists again, because the
-    /// client may have replaced them by something that it NACKed.
+    /// Returns the resources that every whole set lists again, because the
+    /// client may have replaced them by something that it NACKed; none for
+    /// types without whole sets.
     pub(crate) fn relisted_after_nack(&self) -> impl Iterator<Item = &Arc<Resource>> {
         let is_uncertain = |record: &&CachedResource| {
             matches!(

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::client_cache::{Answer, CachedResource, Update, Variant, same_variant, variant_of};
-use super::matching::{MatchingSubscription, resolves_to};
+use super::matching::{MatchingSubscription, desired_by, resolves_to};
 use super::{AnswerKind, PushContext, Subscription, SubscriptionKey, TypeStream};
 use crate::database::{Choice, Database, same_resource};
 use crate::kind::NegativeForm;
@@ -29,22 +29,22 @@ pub(super) struct Evaluation {
 }
 
 impl Evaluation {
-    /// Whether there is nothing to send.
+    /// Returns whether there is nothing to send.
     pub(super) fn is_empty(&self) -> bool {
         self.updates.is_empty() && self.answers.is_empty()
     }
 
-    /// Whether a variant is removed.
+    /// Returns whether a variant is removed.
     pub(super) fn removes_any(&self) -> bool {
         self.updates.iter().any(Update::is_removal)
     }
 
-    /// Whether there are removals, and nothing else.
+    /// Returns whether there are removals, and nothing else.
     pub(super) fn only_removes(&self) -> bool {
         self.removes_any() && self.updates.iter().all(Update::is_removal) && self.answers.is_empty()
     }
 
-    /// Whether there is an update of a variant.
+    /// Returns whether there is an update of a variant.
     pub(super) fn updates_variant(&self, variant: &Variant) -> bool {
         self.updates.iter().any(|update| update.variant == *variant)
     }
@@ -73,8 +73,10 @@ pub(super) enum Deferral {
 
 impl TypeStream {
     /// Evaluates a name for a push; `expects_nack` is whether the NACK of that
-    /// push is expected. Nothing is sent while the database does not know
-    /// whether the name exists, or one of its resources waits for a dependency.
+    /// push is expected. The evaluation is empty while the database does not
+    /// know whether the name exists, and while one of its resources waits for a
+    /// dependency. Records nothing as sent; NACKs of resources that have
+    /// changed since are forgotten.
     pub(super) fn evaluate(
         &mut self,
         db: &mut Database,
@@ -93,32 +95,17 @@ impl TypeStream {
 
         let desired_resources = desired_by(&subscriptions);
         self.note_withheld(name, &desired_resources);
-        let nothing_nacked = self.quarantine.is_empty() && self.suspects.is_empty();
-        let all_desired = match nothing_nacked {
-            true => Vec::new(),
-            false => [self.own_resources(db, name), desired_resources.clone()].concat(),
-        };
-        self.forget_nacks(name, &all_desired);
+        self.forget_outdated_nacks(db, name, &desired_resources);
 
         let mut evaluation = Evaluation::default();
-        let mut undeliverable = Vec::new();
-        for resource in &desired_resources {
-            let resolving_subscriptions = subscriptions
-                .iter()
-                .filter(|subscription| resolves_to(subscription, resource));
-            let resolving_subscriptions: Vec<&MatchingSubscription> =
-                resolving_subscriptions.collect();
-            if self.evaluate_resource(
-                db,
-                context,
-                name,
-                resource,
-                &resolving_subscriptions,
-                &mut evaluation,
-            ) {
-                undeliverable.push(Arc::clone(resource));
-            }
-        }
+        let undeliverable = self.evaluate_desired(
+            db,
+            context,
+            name,
+            &subscriptions,
+            &desired_resources,
+            &mut evaluation,
+        );
         if evaluation.deferral != Deferral::None {
             evaluation.clear();
             return evaluation;
@@ -142,6 +129,18 @@ impl TypeStream {
         self.evaluate_absence(db, context, name, &subscriptions, &mut evaluation);
         self.separate_unreadable(expects_nack, &mut evaluation);
         evaluation
+    }
+
+    /// Forgets the NACKs of a name (S83), but for those of resources that would
+    /// be sent again as they were NACKed: `desired` ones, and in whole sets the
+    /// client's own.
+    fn forget_outdated_nacks(&mut self, db: &mut Database, name: &Name, desired: &[Arc<Resource>]) {
+        if self.quarantine.is_empty() && self.suspects.is_empty() {
+            return self.forget_nacks(name, &[]);
+        }
+        let mut sent_resources = self.own_resources(db, name);
+        sent_resources.extend_from_slice(desired);
+        self.forget_nacks(name, &sent_resources);
     }
 
     /// Evaluates a name of which the database does not know whether it exists:
@@ -185,6 +184,30 @@ impl TypeStream {
         }
     }
 
+    /// Evaluates the desired resources of a name one by one. Returns those that
+    /// cannot be delivered.
+    fn evaluate_desired(
+        &self,
+        db: &mut Database,
+        context: &PushContext<'_>,
+        name: &Name,
+        subscriptions: &[MatchingSubscription],
+        desired: &[Arc<Resource>],
+        evaluation: &mut Evaluation,
+    ) -> Vec<Arc<Resource>> {
+        let mut undeliverable = Vec::new();
+        for resource in desired {
+            let resolving = subscriptions
+                .iter()
+                .filter(|subscription| resolves_to(subscription, resource));
+            let resolving: Vec<&MatchingSubscription> = resolving.collect();
+            if self.evaluate_resource(db, context, name, resource, &resolving, evaluation) {
+                undeliverable.push(Arc::clone(resource));
+            }
+        }
+        undeliverable
+    }
+
     /// Evaluates one desired resource: adds its upsert and the answers, or
     /// defers it. Returns whether the resource cannot be delivered, because the
     /// client NACKed it or may not have it: the resource that it would replace
@@ -221,10 +244,7 @@ impl TypeStream {
             return false;
         }
 
-        let first_deadline = context.now + context.dependency_timeout;
-        let deadline = self.addition_deadlines.get(name);
-        let is_overdue = *deadline.unwrap_or(&first_deadline) <= context.now;
-        if !is_overdue && context.order.must_defer_addition(db, &self.kind, resource) {
+        if self.addition_waits(db, context, name, resource) {
             evaluation.deferral = Deferral::Addition;
             return false;
         }
@@ -237,9 +257,25 @@ impl TypeStream {
         false
     }
 
-    /// Whether a subscription has to be answered with a resource even if the
-    /// client holds it: a client waits for the answer to a host, to a name
-    /// other than the resource's, and after an error.
+    /// Returns whether the addition of a resource of this name waits for a
+    /// dependency: as the order of types says, for one timeout from the first
+    /// time that it was deferred (S73).
+    fn addition_waits(
+        &self,
+        db: &mut Database,
+        context: &PushContext<'_>,
+        name: &Name,
+        resource: &Resource,
+    ) -> bool {
+        let first_deadline = context.now + context.dependency_timeout;
+        let deadline = self.addition_deadlines.get(name);
+        let is_overdue = *deadline.unwrap_or(&first_deadline) <= context.now;
+        !is_overdue && context.order.must_defer_addition(db, &self.kind, resource)
+    }
+
+    /// Returns whether a subscription has to be answered with a resource even
+    /// if the client holds it: a client waits for the answer to a host, to a
+    /// name other than the resource's, and after an error.
     fn lacks_answer(
         &self,
         matching: &MatchingSubscription,
@@ -253,9 +289,9 @@ impl TypeStream {
         }
     }
 
-    /// Adds the answers to subscriptions that resolve to a resource. A
-    /// subscription by the resource's own name that had no other answer needs
-    /// none.
+    /// Adds the answers to subscriptions that resolve to a resource; all are
+    /// implicit, since the resource is in the response. A subscription by the
+    /// resource's own name that had no other answer needs none.
     fn answer_with_resource(
         &self,
         name: &Name,
@@ -282,10 +318,10 @@ impl TypeStream {
         }
     }
 
-    /// Whether a SotW list has a locator that matches no variant and was not
-    /// answered. The answer consists of all other variants of the name (S30,
-    /// TP2), because the client may still hold one that it unsubscribed from
-    /// with the same request.
+    /// Returns whether a SotW list has a locator that matches no variant and
+    /// was not answered. The answer consists of all other variants of the name
+    /// (S30, TP2), because the client may still hold one that it unsubscribed
+    /// from with the same request.
     fn has_unanswered_absence(&self, matching: &[MatchingSubscription]) -> bool {
         let is_unanswered = |(key, subscription): (SubscriptionKey, Subscription)| {
             subscription.acked_answer == AnswerKind::Unanswered
@@ -299,7 +335,7 @@ impl TypeStream {
         self.mode == Mode::Sotw && !self.kind.on_demand && absent_subscriptions.any(is_unanswered)
     }
 
-    /// Whether a subscription was answered, or is about to be, with the
+    /// Returns whether a subscription was answered, or is about to be, with the
     /// resource named `resolved_name`, or `None` for the requested name. Always
     /// true of a cursor, which needs no answer.
     fn was_answered_with(
@@ -320,8 +356,8 @@ impl TypeStream {
         last_answer == AnswerKind::Resource && last_name == resolved_name
     }
 
-    /// Whether the client was sent an error of a resource that is available
-    /// again: only the resource itself says so (S61).
+    /// Returns whether the client was sent an error of a resource that is
+    /// available again: only the resource itself says so (S61).
     fn has_recovered(&self, matching: &MatchingSubscription) -> bool {
         matching.named.is_some_and(|(key, subscription)| {
             self.last_answer(key, subscription) == AnswerKind::Error
@@ -329,7 +365,8 @@ impl TypeStream {
         })
     }
 
-    /// The kind of the last answer that a subscription was sent, ACKed or not.
+    /// Returns the kind of the last answer that a subscription was sent, ACKed
+    /// or not.
     pub(super) fn last_answer(
         &self,
         key: SubscriptionKey,
@@ -339,9 +376,9 @@ impl TypeStream {
         pending.map_or(subscription.acked_answer, |answer| answer.kind)
     }
 
-    /// Answers with the error of a resource that is not available, for a client
-    /// that reads errors, unless the client was sent that error before (S61).
-    /// Returns whether there is an error.
+    /// Adds the errors of resources that are not available, for a client that
+    /// reads errors, unless the client was sent the same error before (S61).
+    /// Returns whether there is an error, whether it is sent now or was before.
     pub(super) fn evaluate_errors(
         &self,
         name: &Name,
@@ -374,10 +411,9 @@ impl TypeStream {
         has_error
     }
 
-    /// Separates answers that the client must NACK from everything else. If a
-    /// NACK is expected the evaluation keeps the former, else the latter. A
-    /// part that is left out is marked in the evaluation, for a separate
-    /// response.
+    /// Leaves in an evaluation either the answers that the client must NACK, if
+    /// the NACK of the push is expected, or everything else. If something is
+    /// left out, the evaluation says that it needs a separate response.
     fn separate_unreadable(&self, expects_nack: bool, evaluation: &mut Evaluation) {
         let unreadable = self.absence_as_error(false).is_none()
             && self.negative_form(false) == NegativeForm::Unreadable;
@@ -405,8 +441,8 @@ impl TypeStream {
     }
 }
 
-/// The answer that a name does not exist. It is implicit if something else in
-/// the response says so.
+/// Makes the answer that a name does not exist. It is implicit, and not
+/// written, if something else in the response says so.
 pub(super) fn absent_answer(
     subscription: SubscriptionKey,
     name: &Name,
@@ -420,23 +456,6 @@ pub(super) fn absent_answer(
         error: None,
         is_implicit,
     }
-}
-
-/// The desired resources, each variant once.
-fn desired_by(matching: &[MatchingSubscription]) -> Vec<Arc<Resource>> {
-    let mut desired_resources: Vec<Arc<Resource>> = Vec::new();
-    for resource in matching
-        .iter()
-        .filter_map(|subscription| subscription.choice.resource())
-    {
-        if !desired_resources
-            .iter()
-            .any(|other| same_variant(other, resource))
-        {
-            desired_resources.push(Arc::clone(resource));
-        }
-    }
-    desired_resources
 }
 
 /// Adds upserts of the desired variants of a name that can be delivered and
@@ -455,9 +474,9 @@ fn add_all_variants(
     }
 }
 
-/// Whether the client surely holds this version of the variant, and no other.
-/// Aliases of a virtual host do not count: each host that resolves to it adds
-/// one.
+/// Returns whether the client surely holds this version of the variant, and no
+/// other. Of an `on_demand` type the aliases are not compared: each host that
+/// resolves to a virtual host adds one.
 fn is_held_exactly(
     on_demand: bool,
     held_resources: &[CachedResource],

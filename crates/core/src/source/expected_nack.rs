@@ -16,13 +16,13 @@ use crate::message::ErrorDetail;
 use crate::resource::Nonce;
 
 impl TypeStream {
-    /// The form of a negative answer for this client; `is_held` is whether the
-    /// client may hold a resource of the name.
+    /// Returns the form of a negative answer for this client and type;
+    /// `is_held` is whether the client may hold a resource of the name.
     pub(super) fn negative_form(&self, is_held: bool) -> NegativeForm {
         negative::negative_form(&self.kind, self.dialect, self.mode, is_held)
     }
 
-    /// Whether negative answers need responses of their own.
+    /// Returns whether negative answers need responses of their own.
     pub(super) fn sends_unreadable(&self) -> bool {
         self.negative_form(false) == NegativeForm::Unreadable
     }
@@ -47,15 +47,15 @@ impl TypeStream {
         push.expects_nack = !push.is_empty();
     }
 
-    /// Whether the NACK of a response is expected.
+    /// Returns whether the NACK of a response is expected.
     pub(crate) fn expects_nack(&self, nonce: &Nonce) -> bool {
         let pending_ack = self.client_cache.pending_ack(nonce);
         pending_ack.is_some_and(|pending_ack| pending_ack.expects_nack) && !self.acks_unreadable
     }
 
-    /// Whether the text of a NACK names a resource of the response and none of
-    /// its invalid clusters: then the invalid clusters are not the reason, or
-    /// not the only one.
+    /// Returns whether the text of a NACK names a resource of the response and
+    /// none of its invalid clusters: then the invalid clusters are not the
+    /// reason, or not the only one. False of a type that has none of these.
     pub(crate) fn blames_pushed_resource(&self, nonce: &Nonce, error: &ErrorDetail) -> bool {
         let Some(pending_ack) = self
             .client_cache
@@ -74,8 +74,8 @@ impl TypeStream {
             && !invalid_names.any(|name| error_mentions(error, name))
     }
 
-    /// Whether the NACK of a response that was merged into a later one is
-    /// expected: it is acknowledged with that one.
+    /// Returns whether the NACK of a response that was merged into a later one
+    /// is expected: it is acknowledged with that one.
     pub(crate) fn expects_nack_of_merged(&self, nonce: &Nonce) -> bool {
         let mut pending_acks = self.client_cache.pending_acks().iter();
         pending_acks.any(|pending_ack| {

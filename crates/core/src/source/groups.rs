@@ -72,8 +72,8 @@ impl TypeStream {
         updates
     }
 
-    /// Defers names whose updates were taken out of a push; they are resent
-    /// later.
+    /// Defers names whose updates and answers were taken out of a push, and
+    /// marks them for resending: they are sent in full later.
     fn defer_names(&mut self, db: &Database, requested_names: Vec<Name>) {
         for requested_name in requested_names {
             self.resend_subscriptions(db, &requested_name);
@@ -93,7 +93,7 @@ impl TypeStream {
         groups.members
     }
 
-    /// The keys of an update: its name, and for virtual hosts also the
+    /// Returns the keys of an update: its name, and for virtual hosts also the
     /// requested name and all domains, both of the new resource and of those
     /// that the client holds.
     fn group_keys(&self, db: &mut Database, update: &Update) -> Vec<GroupKey> {
@@ -200,13 +200,13 @@ fn add_aliases(first: &mut Arc<Resource>, second: &Resource) {
     });
 }
 
-/// The key of a host or virtual host, by its name.
+/// Returns the key of a host or virtual host, by its name.
 fn name_key(name: &Name) -> GroupKey {
     let route = HostName::split(name.as_str()).map_or("", |name| name.route);
     (route.into(), name.as_str().into())
 }
 
-/// The keys of a virtual host: its domains, and its name.
+/// Returns the keys of a virtual host: its domains, and its name.
 fn host_keys(host: &Resource) -> impl Iterator<Item = GroupKey> + '_ {
     let route = HostName::split(host.name.as_str()).map_or("", |name| name.route);
     let domains = host.facts().domains.iter();

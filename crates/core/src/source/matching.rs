@@ -19,8 +19,8 @@ pub(super) struct MatchingSubscription {
 }
 
 impl MatchingSubscription {
-    /// Whether the subscription is by name and was in the first request of a
-    /// client that reconnected.
+    /// Returns whether the subscription is by name and was in the first request
+    /// of a client that reconnected.
     pub(super) fn is_resumed(&self) -> bool {
         let subscription = self.named.map(|(_, subscription)| subscription);
         subscription.is_some_and(|subscription| subscription.is_resumed)
@@ -60,10 +60,10 @@ impl TypeStream {
         subscriptions
     }
 
-    /// The choice of the database for a subscription. An error stays an error
-    /// only for a client that reads errors. For another client a transient
-    /// error leaves its resource unchanged, and a lasting one means that there
-    /// is none (S61).
+    /// Returns what the database has for a subscription, as its client can be
+    /// told. An error stays an error only for a client that reads errors. For
+    /// another client a transient error leaves its resource unchanged, and a
+    /// lasting one means that there is none (S61).
     fn choice_without_error(&self, db: &mut Database, key: SubscriptionKey) -> Choice {
         match self.resolve(db, key) {
             Choice::Failed(error, None) if !self.supports_resource_errors => {
@@ -77,8 +77,26 @@ impl TypeStream {
     }
 }
 
-/// Whether a subscription, or a cursor, resolves to this resource.
+/// Returns whether a subscription, or a cursor, resolves to this resource.
 pub(super) fn resolves_to(matching: &MatchingSubscription, resource: &Arc<Resource>) -> bool {
     let chosen = matching.choice.resource();
     chosen.is_some_and(|chosen| same_variant(chosen, resource))
+}
+
+/// Returns the resources that these subscriptions resolve to, each variant
+/// once.
+pub(super) fn desired_by(matching: &[MatchingSubscription]) -> Vec<Arc<Resource>> {
+    let mut desired_resources: Vec<Arc<Resource>> = Vec::new();
+    for resource in matching
+        .iter()
+        .filter_map(|subscription| subscription.choice.resource())
+    {
+        if !desired_resources
+            .iter()
+            .any(|other| same_variant(other, resource))
+        {
+            desired_resources.push(Arc::clone(resource));
+        }
+    }
+    desired_resources
 }

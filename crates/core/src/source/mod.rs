@@ -257,8 +257,9 @@ impl TypeStream {
     }
 
     /// Ends at most `names` subscriptions in the database, so that other
-    /// streams do not wait long (S85). Returns false while some are left. The
-    /// cursors and the subscriber end with the last subscription.
+    /// streams do not wait long (S85). Returns whether none is left; the
+    /// cursors and the subscriber have ended then, too. The caller goes on
+    /// until then, and uses the type stream for nothing else.
     pub(crate) fn close(&mut self, db: &mut Database, names: usize) -> bool {
         for key in self.subscriptions.drain_some(names) {
             db.unsubscribe(self.subscriber, key.entry, key.params);
@@ -276,21 +277,21 @@ impl TypeStream {
         true
     }
 
-    /// Cancels the response that is owed to a client without subscriptions
-    /// (S10).
+    /// Cancels the response that is owed to a client that has no subscription
+    /// left (S10). Does nothing while it has one.
     pub(crate) fn cancel_owed_response(&mut self) {
         self.owes_response &= self.wildcard.is_on() || self.subscription_count() > 0;
     }
 
-    /// Whether every response is a whole set.
+    /// Returns whether every response is a whole set.
     pub(crate) fn sends_whole_sets(&self) -> bool {
         self.mode == Mode::Sotw && self.kind.whole_set
     }
 
-    /// Whether the database is complete for everything that a response of this
-    /// type would list: for all scopes, and for a whole set also for the names.
-    /// Where it is not, the client would take missing resources for removed
-    /// ones (S51).
+    /// Returns whether the database is complete for everything that a response
+    /// of this type would list: for all scopes, and for a whole set also for
+    /// the names. Where it is not, the client would take missing resources for
+    /// removed ones (S51).
     pub(crate) fn is_complete(&self, db: &mut Database) -> bool {
         let mut cursors = self.client_cache.cursors().iter();
         let scopes_complete = cursors.all(|cursor| db.is_complete(cursor.id));
@@ -326,8 +327,8 @@ impl TypeStream {
         })
     }
 
-    /// The subscriptions of a name, one for each set of parameters. Cursors
-    /// that cover the name are not among them.
+    /// Returns the subscriptions of a name, one for each set of parameters.
+    /// Cursors that cover the name are not among them.
     pub(crate) fn subscriptions_of(
         &self,
         db: &Database,
@@ -340,7 +341,8 @@ impl TypeStream {
             .collect()
     }
 
-    /// Whether the client is subscribed to this name with these parameters.
+    /// Returns whether the client is subscribed to this name with these
+    /// parameters.
     pub(crate) fn is_subscribed(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
         let entry = db.find(self.type_id, name);
         entry.is_some_and(|entry| {
@@ -350,7 +352,7 @@ impl TypeStream {
         })
     }
 
-    /// Whether any subscription covers a name or resolves to it.
+    /// Returns whether any subscription covers a name or resolves to it.
     pub(crate) fn has_interest(&self, db: &Database, name: &Name) -> bool {
         let entry = db.find(self.type_id, name);
         let is_subscribed = |entry| self.subscriptions.of_entry(entry).next().is_some();
@@ -359,9 +361,9 @@ impl TypeStream {
             || self.client_cache.covering_cursor(name).is_some()
     }
 
-    /// The desired resources of a name: those that its subscriptions resolve
-    /// to, those of subscriptions that resolve to the name, and the one that a
-    /// cursor lists. A resource may occur twice.
+    /// Returns the desired resources of a name: those that its subscriptions
+    /// resolve to, those of subscriptions that resolve to the name, and the one
+    /// that a cursor lists. A resource may occur twice.
     pub(crate) fn desired_resources(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let subscriptions = self.subscriptions_of(db, name).into_iter();
         let resolving_keys = self.subscriptions.resolving_to(name);
@@ -375,11 +377,12 @@ impl TypeStream {
         of_this_name.cloned().collect()
     }
 
-    /// Whether nothing can be sent of a host for now, since its route
-    /// configuration has no VHDS (S76). An Envoy that waits for the host is
-    /// answered when the route configuration uses VHDS again: until then Envoy
-    /// would store a version without a virtual host, and name that version when
-    /// it reconnects. Other clients are answered when they subscribe.
+    /// Returns whether nothing can be sent of a host for now, since its route
+    /// configuration has no VHDS (S76). False of anything but hosts. An Envoy
+    /// that waits for the host is answered when the route configuration uses
+    /// VHDS again: until then Envoy would store a version without a virtual
+    /// host, and name that version when it reconnects. Other clients are
+    /// answered when they subscribe.
     fn is_host_paused(&self, db: &mut Database, name: &Name) -> bool {
         if !self.kind.on_demand || !self.routes_without_vhds.contains_host(name) {
             return false;
@@ -397,7 +400,8 @@ impl TypeStream {
         !self.subscriptions_of(db, name).iter().any(awaits_answer)
     }
 
-    /// Marks deferred names dirty, after something has happened on the stream.
+    /// Marks all deferred names dirty, after something has happened on the
+    /// stream: they are evaluated again with the next push.
     pub(crate) fn mark_deferred_dirty(&mut self) {
         match self.dirty.is_empty() {
             true => std::mem::swap(&mut self.dirty, &mut self.deferred),
@@ -459,7 +463,8 @@ impl TypeStream {
         self.forget_error();
     }
 
-    /// Forgets the last error, once nothing is NACKed any more (S83).
+    /// Forgets the last error of the client if nothing is NACKed any more
+    /// (S83).
     pub(crate) fn forget_error(&mut self) {
         if self.quarantine.is_empty() && self.suspects.is_empty() {
             self.last_error = None;

@@ -32,8 +32,8 @@ pub(super) const MAX_NACKED_VERSIONS: usize = 4;
 impl TypeStream {
     /// Handles a NACK: its resources become suspects, to be sent again in
     /// trials, and responses before it count as ACKed. Returns the resources
-    /// that were NACKed alone, and went into quarantine. The NACK of an unknown
-    /// response is ignored.
+    /// that were NACKed alone, and went into quarantine. The NACK of a response
+    /// that is not pending is ignored.
     pub(crate) fn handle_nack(
         &mut self,
         db: &mut Database,
@@ -41,7 +41,7 @@ impl TypeStream {
         error: &ErrorDetail,
     ) -> Vec<Quarantined> {
         if let Some((updates, answers)) = self.client_cache.take_merged(nonce) {
-            let mut suspects = self.suspects_among(db, updates, answers, error);
+            let mut suspects = self.select_suspects(db, updates, answers, error);
             self.repeat_in_later_pending(&suspects.updates);
             // Which of the updates were in this response is not known: one of
             // several that is left was not NACKed alone.
@@ -58,7 +58,7 @@ impl TypeStream {
             self.nacked_versions.pop_front();
         }
 
-        let suspects = self.suspects_of(db, pending_ack, error);
+        let suspects = self.make_suspects(db, pending_ack, error);
         self.repeat_in_later_pending(&suspects.updates);
         self.consecutive_nacks = self.consecutive_nacks.saturating_add(1);
         self.trial_turn = !self.trial_turn;
@@ -87,8 +87,8 @@ impl TypeStream {
 
     /// Makes suspects of the resources of a NACKed response, and records that
     /// the client may have taken them. Unverified resources become suspects,
-    /// too. Removals and answers are repeated.
-    fn suspects_of(
+    /// too. Removals and answers of the response are repeated.
+    fn make_suspects(
         &mut self,
         db: &mut Database,
         pending_ack: PendingAck,
@@ -112,7 +112,7 @@ impl TypeStream {
                 }
             }
         }
-        self.suspects_among(db, updates, pending_ack.answers, error)
+        self.select_suspects(db, updates, pending_ack.answers, error)
     }
 
     /// Makes the names of a NACKed advance exceptions, since the client may
@@ -128,9 +128,10 @@ impl TypeStream {
         updates
     }
 
-    /// Selects the suspects among NACKed updates, and records that the client
-    /// may have taken them. Answers and removals are repeated.
-    fn suspects_among(
+    /// Selects the suspects among the `updates` of a NACKed response, and
+    /// records that the client may have taken them. Resources that the client
+    /// has unsubscribed from are none. Answers and removals are repeated.
+    fn select_suspects(
         &mut self,
         db: &mut Database,
         updates: Vec<Update>,
@@ -202,8 +203,8 @@ impl TypeStream {
     }
 
     /// Records that the client may have taken a NACKed resource (S17). A
-    /// resource that the client resumed with, and was sent for that reason, is
-    /// recorded only if it is `blamed`.
+    /// resource that it resumed with in the same version, and was sent for that
+    /// reason, stays recorded as resumed unless it is `blamed`.
     fn record_maybe_taken(&mut self, db: &mut Database, resource: &Arc<Resource>, blamed: bool) {
         let is_resumed = |record: &CachedResource| {
             record.certainty == Certainty::Resumed
@@ -272,10 +273,11 @@ impl TypeStream {
         }
     }
 
-    /// Handles the NACK of a response with a resource that the client must
-    /// reject (S35, S82). The NACK says nothing of the other resources: they
-    /// count as accepted, but stay unverified, and are suspects of the next
-    /// NACK, unless the client had them before.
+    /// Makes the resources of a response unverified whose NACK is expected,
+    /// because it has one that the client must reject (S35, S82). The NACK says
+    /// nothing of the other resources: they count as accepted, and are suspects
+    /// of the next NACK, unless the client had them before. The caller handles
+    /// the NACK as an ACK after that.
     pub(crate) fn handle_expected_nack(&mut self, db: &mut Database, nonce: &Nonce) {
         let pending_acks = self.client_cache.pending_acks();
         // A nonce that is not pending is of a response that was judged before.
@@ -335,13 +337,14 @@ impl TypeStream {
         self.unverified.insert(variant, unverified);
     }
 
-    /// Whether a resource became a suspect after it had counted as accepted.
+    /// Returns whether a resource became a suspect after it had counted as
+    /// accepted.
     fn was_suspected(&self, variant: &Variant, resource: &Resource) -> bool {
         let sent = (variant.clone(), resource.version.clone());
         self.suspected_once.contains(&sent)
     }
 
-    /// Takes an unverified resource that becomes a suspect out of the client
+    /// Takes an unverified resource, which becomes a suspect, out of the client
     /// cache. The resource that the client had before is recorded again if the
     /// client is still subscribed to it, since the client may have kept it.
     fn suspect_unverified(&mut self, db: &mut Database, variant: Variant, unverified: Unverified) {
@@ -358,8 +361,9 @@ impl TypeStream {
             .insert((variant, resource.version.clone()));
     }
 
-    /// Ends the doubts about unverified resources when a response that expects
-    /// no NACK is ACKed.
+    /// Ends the doubts about all unverified resources if the ACKed response
+    /// expects no NACK: then the client takes what it is sent. Does nothing for
+    /// another response.
     pub(super) fn clear_unverified(&mut self, pending_ack: &PendingAck) {
         if !pending_ack.expects_nack {
             self.unverified.clear();

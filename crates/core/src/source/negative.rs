@@ -19,8 +19,8 @@ pub enum Dialect {
     Standard,
 }
 
-/// The form of a negative answer; `is_held` is whether the client may hold the
-/// resource.
+/// Returns the form of a negative answer; `is_held` is whether the client may
+/// hold the resource.
 pub(crate) fn negative_form(
     kind: &Kind,
     dialect: Dialect,
@@ -46,14 +46,14 @@ pub(crate) fn negative_form(
     }
 }
 
-/// A resource with its name in field 1 and no other field: an empty assignment
-/// or route configuration.
+/// Makes a resource with its name in field 1 and no other field: an empty
+/// assignment or route configuration.
 pub(crate) fn empty_body(name: &Name) -> Arc<Resource> {
     Arc::new(Resource::new(name.clone(), name_only(name).freeze()))
 }
 
-/// A resource that cannot be decoded, because an invalid field follows its
-/// name. An empty body would not do: an Envoy that requested a validation
+/// Makes a resource that cannot be decoded, because an invalid field follows
+/// its name. An empty body would not do: an Envoy that requested a validation
 /// context would trust everyone by an empty secret.
 pub(crate) fn unreadable(name: &Name) -> Arc<Resource> {
     let mut body = name_only(name);
@@ -61,7 +61,7 @@ pub(crate) fn unreadable(name: &Name) -> Arc<Resource> {
     Arc::new(Resource::new(name.clone(), body.freeze()))
 }
 
-/// A cluster that Envoy refuses to create, so that it keeps its own: the
+/// Makes a cluster that Envoy refuses to create, so that it keeps its own: the
 /// cluster is of type EDS and has no source of endpoints (S82). A cluster with
 /// nothing but a name would replace Envoy's.
 pub(crate) fn invalid_cluster(name: &Name) -> Arc<Resource> {
@@ -70,7 +70,8 @@ pub(crate) fn invalid_cluster(name: &Name) -> Arc<Resource> {
     Arc::new(Resource::new(name.clone(), body.freeze()))
 }
 
-/// A message with a name in field 1.
+/// Encodes a message with a name in field 1, to which the caller may append
+/// fields.
 fn name_only(name: &Name) -> BytesMut {
     let text = name.as_str().as_bytes();
     let mut body = BytesMut::with_capacity(text.len() + 7);
@@ -80,8 +81,8 @@ fn name_only(name: &Name) -> BytesMut {
     body
 }
 
-/// A resource without a body that has the requested name as an alias, and as
-/// its own name, too, unless that is taken.
+/// Makes a resource without a body that has the requested name as an alias, and
+/// as its own name, too, unless that is taken.
 ///
 /// Its version has a number that the client was not sent before. Envoy takes a
 /// resource without a body at a version that it knows for a heartbeat, and a
@@ -95,13 +96,13 @@ pub(crate) fn bodyless(name: Name, requested: &Name, number: u64) -> Arc<Resourc
     })
 }
 
-/// Whether a version is that of a resource without a body.
+/// Returns whether a version is that of a resource without a body.
 pub(crate) fn is_negative_version(version: &Version) -> bool {
     negative_number(version).is_some()
 }
 
-/// The number of a resource without a body, by its version; `None` if it is the
-/// version of a body. Other servers give them no version.
+/// Returns the number of a resource without a body, by its version; `None` if
+/// it is the version of a body. Other servers give them no version.
 pub(crate) fn negative_number(version: &Version) -> Option<u64> {
     match version.as_str() {
         "" => Some(0),

@@ -16,14 +16,14 @@ use crate::resource::Resource;
 #[derive(Debug)]
 pub(crate) struct ParamsChange(IntoIter<SubscriptionKey>);
 
-/// Whether a resource matches these parameters.
+/// Returns whether a resource matches these parameters.
 pub(super) fn resource_matches(db: &Database, params: ParamsId, resource: &Resource) -> bool {
     let constraints = resource.constraints.as_ref();
     constraints.is_none_or(|constraints| constraints.matches(db.params(params)))
 }
 
 impl TypeStream {
-    /// Whether a variant matches the parameters of a subscription.
+    /// Returns whether a variant matches the parameters of a subscription.
     pub(super) fn variant_matches(
         &self,
         db: &Database,
@@ -36,13 +36,13 @@ impl TypeStream {
             .is_none_or(|constraints| constraints.matches(params))
     }
 
-    /// The parameters of a subscription, or of a cursor.
+    /// Returns the parameters of a subscription, or of a cursor.
     pub(super) fn params_of_subscription(&self, matching: &MatchingSubscription) -> ParamsId {
         matching.named.map_or(self.params, |(key, _)| key.params)
     }
 
-    /// The parameters of all subscriptions of a name, and of the cursor that
-    /// covers it.
+    /// Returns the parameters of all subscriptions of a name, and of the cursor
+    /// that covers it.
     pub(super) fn subscribed_params(&self, db: &Database, name: &Name) -> Vec<ParamsId> {
         let subscriptions = self.subscriptions_of(db, name).into_iter();
         let mut params: Vec<ParamsId> = subscriptions.map(|(key, _)| key.params).collect();
@@ -53,20 +53,21 @@ impl TypeStream {
         params
     }
 
-    /// The parameters of this type on a stream with the parameters `stream`:
-    /// those that came with a wildcard or glob take precedence.
+    /// Returns the parameters of this type on a stream with the parameters
+    /// `stream`: those that came with a wildcard or glob take precedence.
     pub(crate) fn next_params(&self, stream: ParamsId) -> ParamsId {
         self.scope_params.unwrap_or(stream)
     }
 
-    /// Whether [`Self::apply_params`] would change something.
+    /// Returns whether [`Self::apply_params`] would change something now: the
+    /// parameters differ and no ACK is pending, or a change is under way.
     pub(crate) fn may_change_params(&self, params: ParamsId) -> bool {
         let differ = self.params != params && self.client_cache.pending_acks().is_empty();
         differ || self.is_changing_params()
     }
 
-    /// Whether a change of parameters is not yet applied to all names. Nothing
-    /// is sent in the meantime.
+    /// Returns whether a change of parameters is not yet applied to all names.
+    /// Nothing is sent in the meantime.
     pub(crate) fn is_changing_params(&self) -> bool {
         self.params_change.is_some()
     }
@@ -111,7 +112,9 @@ impl TypeStream {
         }
     }
 
-    /// Changes the parameters of cursors, after those of all plain names.
+    /// Ends a change of parameters, once all plain subscriptions have the new
+    /// ones: cursors get them, too. All names that cursors list before or after
+    /// that become dirty.
     fn end_params_change(&mut self, db: &mut Database) {
         self.params_change = None;
         self.subscriptions.end_params_change();

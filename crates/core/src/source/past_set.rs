@@ -1,5 +1,9 @@
 //! Whole sets of the past, found by their version: the set that a client names
-//! when it reconnects after a restart (S82).
+//! when it reconnects after a restart of the server (S82).
+//!
+//! `resume` asks for it. A set that this process has sent is remembered when
+//! its client disconnects, by `remember`; other sets are rebuilt here from the
+//! changes in `database::past`.
 //!
 //! ```text
 //!   present set ◀─ change ◀─ change ◀─ change ...   going back, newest first
@@ -25,7 +29,7 @@ impl TypeStream {
             return Some(set);
         }
         let earlier = self.go_back(db, version)?;
-        let set = Arc::new(self.past_set(db, earlier));
+        let set = Arc::new(self.rebuild_set(db, earlier));
         db.remember_set(self.type_id, version.clone(), &set);
         Some(set)
     }
@@ -64,7 +68,8 @@ impl TypeStream {
         None
     }
 
-    /// Returns the sum of the present set, as its version is made of it.
+    /// Returns the sum of the fingerprints of the present set, of which its
+    /// version is made.
     fn present_sum(&self, db: &mut Database) -> u128 {
         if let [cursor] = self.client_cache.cursors()
             && self.subscriptions.is_empty()
@@ -85,8 +90,9 @@ impl TypeStream {
         present.collect()
     }
 
-    /// Makes a set of the present one: with what some names had in its place.
-    fn past_set(
+    /// Makes the set that the client had before some changes of the present
+    /// one: `earlier` has what each changed name had then.
+    fn rebuild_set(
         &self,
         db: &mut Database,
         earlier: HashMap<Name, Option<Arc<Resource>>>,
@@ -106,8 +112,8 @@ impl TypeStream {
         }
     }
 
-    /// Returns what a resource adds to the sum of a set; nothing if it was not
-    /// sent.
+    /// Returns the fingerprint that a resource adds to the sum of a set; zero
+    /// if there is none, or if it is withheld and was not sent.
     fn fingerprint_of(&self, resource: Option<&Arc<Resource>>) -> u128 {
         let sent = resource.filter(|resource| !self.is_withheld(resource));
         sent.map_or(0, |resource| resource.fingerprint())

@@ -63,12 +63,13 @@ pub(crate) struct Timeouts {
 }
 
 impl Push {
-    /// Whether the push has nothing that has to be written.
+    /// Returns whether the push has nothing that has to be written. It may
+    /// still have advances without items, which move cursors.
     pub(crate) fn is_empty(&self) -> bool {
         self.has_only_advances() && self.advances.iter().all(Advance::is_empty)
     }
 
-    /// Whether the push has nothing but advances of cursors.
+    /// Returns whether the push has nothing but advances of cursors.
     pub(super) fn has_only_advances(&self) -> bool {
         self.updates.is_empty()
             && self.answers.is_empty()
@@ -77,8 +78,8 @@ impl Push {
             && self.heartbeats.is_empty()
     }
 
-    /// Whether another push can follow at once: an advance was sent in part, or
-    /// its view changed since it began.
+    /// Returns whether another push can follow at once: an advance was sent in
+    /// part, or its view changed since it began.
     pub(crate) fn has_more(&self, db: &Database) -> bool {
         let is_behind = |advance: &Advance| {
             let cursor = advance.cursor;
@@ -91,12 +92,12 @@ impl Push {
         partial.any(|advance| !advance.is_last || is_behind(advance))
     }
 
-    /// The resources of the push.
+    /// Returns the resources of the push.
     pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
         resources_of(&self.updates, &self.advances)
     }
 
-    /// The changes to the client cache.
+    /// Returns the changes to the client cache.
     pub(super) fn changes(&self) -> (&[Advance], &[Update]) {
         (&self.advances, &self.updates)
     }
@@ -110,7 +111,8 @@ struct Room<'b> {
 }
 
 impl<'b> Room<'b> {
-    /// Returns the room of a response of which nothing is used yet.
+    /// Makes the room of a response of which nothing is used yet; `budget` is
+    /// its size in bytes, and what is left of it.
     fn new(budget: &'b mut usize) -> Self {
         let removal_budget = *budget / 2;
         Self {
@@ -119,9 +121,10 @@ impl<'b> Room<'b> {
         }
     }
 
-    /// Reserves the bytes of an evaluation. Returns whether it fits; after one
-    /// that does not fit, no other one of its kind does. The `first` evaluation
-    /// of a push may be larger than the response.
+    /// Reserves the bytes of an evaluation. Returns whether it fits; nothing is
+    /// reserved otherwise, and no later evaluation of its kind, removals or
+    /// others, fits. The `first` evaluation of a push fits whatever its size
+    /// is.
     fn reserve(&mut self, evaluation: &Evaluation, first: bool) -> bool {
         let size = estimated_size(evaluation);
         let left = match evaluation.only_removes() {
@@ -154,7 +157,7 @@ impl TypeStream {
     pub(crate) fn select_push(&mut self, db: &mut Database, context: &PushContext<'_>) -> Push {
         self.collect_dirty(db);
         let mut push = Push {
-            heartbeats: self.due_heartbeats(db, context.now),
+            heartbeats: self.take_due_heartbeats(db, context.now),
             ..Push::default()
         };
         if self.sends_whole_sets() {
@@ -286,9 +289,10 @@ impl TypeStream {
         self.dirty.extend(still_dirty);
     }
 
-    /// Whether an evaluation is about a virtual host that the client holds.
-    /// Such hosts change together, however many they are: one may have got a
-    /// domain of another, and the client would NACK a domain that occurs twice.
+    /// Returns whether an evaluation is about a virtual host that the client
+    /// holds. Such hosts change together, however many they are: one may have
+    /// got a domain of another, and the client would NACK a domain that occurs
+    /// twice.
     fn replaces_held_host(&self, db: &mut Database, name: &Name, evaluation: &Evaluation) -> bool {
         let names = evaluation.updates.iter().map(|update| update.name());
         let mut names = names.chain([name]);
@@ -407,15 +411,15 @@ impl TypeStream {
         self.dirty.extend(changed_exceptions);
     }
 
-    /// Whether a response may be sent: one at a time (S6, S77), unless the ACK
-    /// of the last one is overdue.
+    /// Returns whether a response may be sent now: one at a time (S6, S77),
+    /// unless the ACK of the last one is overdue.
     pub(crate) fn may_send(&self, now: Moment, ack_timeout: Duration) -> bool {
         let last = self.client_cache.pending_acks().back();
         last.is_none_or(|last| last.sent_at + ack_timeout <= now)
     }
 
-    /// Whether there is nothing to send until something happens or a deadline
-    /// passes.
+    /// Returns whether there is nothing to send until something happens or a
+    /// deadline passes.
     pub(crate) fn is_quiet(&self, db: &Database) -> bool {
         let is_at_head = |cursor: &Cursor| {
             !cursor.has_changes(db) && cursor.partial_advances.iter().all(PartialAdvance::is_sent)
@@ -430,20 +434,21 @@ impl TypeStream {
             && db.dirty(self.subscriber).next().is_none()
     }
 
-    /// Whether the database has changes for the client that were not evaluated.
+    /// Returns whether the database has changes for the client that were not
+    /// evaluated.
     pub(crate) fn has_changes(&self, db: &Database) -> bool {
         let mut cursors = self.client_cache.cursors().iter();
         cursors.any(|cursor| cursor.has_changes(db)) || db.dirty(self.subscriber).next().is_some()
     }
 
-    /// The names whose addition waits for a dependency (S73), in order.
+    /// Returns the names whose addition waits for a dependency (S73), in order.
     pub(crate) fn deferred_additions(&self) -> impl Iterator<Item = &Name> {
         let deferred_names = self.deferred.iter();
         deferred_names.filter(|name| self.addition_deadlines.contains_key(*name))
     }
 
-    /// Records a response that is sent. The next negative answers have another
-    /// version.
+    /// Records a response that is sent: its ACK is pending, and the next
+    /// negative answers have another version.
     pub(crate) fn record_sent(&mut self, db: &mut Database, pending_ack: PendingAck) {
         self.last_nonce = Some(pending_ack.nonce.clone());
         self.negative_counter = self.negative_counter.wrapping_add(1);
@@ -467,8 +472,8 @@ impl TypeStream {
     }
 }
 
-/// The approximate size of an evaluation in a response, in bytes. Implicit
-/// answers are not written.
+/// Returns the approximate size of an evaluation in a response, in bytes.
+/// Implicit answers are not written.
 fn estimated_size(evaluation: &Evaluation) -> usize {
     let update_size = |update: &Update| match &update.resource {
         Some(resource) => resource.wire_size(),
@@ -483,8 +488,8 @@ fn estimated_size(evaluation: &Evaluation) -> usize {
     updates + answers
 }
 
-/// The approximate size of a negative answer or an error, in bytes: it may have
-/// the name twice.
+/// Returns the approximate size of a negative answer or an error, in bytes: it
+/// may have the name twice.
 fn answer_size(name: &Name) -> usize {
     2 * name.as_str().len() + 16
 }

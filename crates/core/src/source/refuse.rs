@@ -35,11 +35,12 @@ impl TypeStream {
         }
     }
 
-    /// Remembers the refused names of a list by their hash. Returns whether
-    /// they differ from those of the last list; if not, they are dropped,
+    /// Compares the refused names of a list that was read with those of the
+    /// list before. Returns whether they differ; if not, they are dropped,
     /// unless `is_unsent` says that the last ones were not sent yet. A client
     /// repeats its list with every ACK, so a refusal that was sent is not
-    /// repeated: the client would acknowledge for ever (S9, S72).
+    /// repeated: the client would acknowledge for ever (S9, S72). Called once
+    /// for each list.
     pub(crate) fn update_refusals(&mut self, is_unsent: bool) -> bool {
         let hash = self.refusing_hash;
         let is_changed = std::mem::replace(&mut self.refused_hash, hash) != hash;

@@ -1,5 +1,6 @@
 //! Remembers the whole set of a client that disconnects, by version, for when
-//! it resumes (S82).
+//! it resumes (S82): then `resume` asks for it. The table of these sets is
+//! `database::client_sets`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,9 +53,9 @@ impl TypeStream {
         }
     }
 
-    /// The resources of sets that the client has NACKed or not acknowledged,
-    /// without sets whose NACK is expected. Of several versions of a name one
-    /// is listed, preferably one whose ACK is pending.
+    /// Returns the resources of sets that the client has NACKed or not
+    /// acknowledged, without sets whose NACK is expected. Of several versions
+    /// of a name one is listed, preferably one whose ACK is pending.
     fn unacked_resources(&self) -> BTreeMap<Name, Version> {
         let pending_acks = self.client_cache.pending_acks().iter();
         let judged_responses = pending_acks.filter(|pending_ack| !pending_ack.expects_nack);
@@ -69,9 +70,9 @@ impl TypeStream {
             .collect()
     }
 
-    /// The client's set and quarantine once it has ACKed the first
-    /// `pending_acks` of the pending responses. Resources of unknown body are
-    /// left out.
+    /// Returns what the client will hold once it has ACKed the first
+    /// `pending_acks` of the pending responses, and its quarantine now.
+    /// Resources of unknown body are left out.
     fn client_set(&self, db: &mut Database, pending_acks: usize) -> ClientSet {
         let acked_responses = || self.client_cache.pending_acks().iter().take(pending_acks);
         let members = |db: &mut Database, cursor: &Cursor| {

@@ -116,8 +116,9 @@ impl TypeStream {
         batch.len() == remaining.len()
     }
 
-    /// Finishes a request whose changes are applied: cancels the owed response
-    /// if no subscription is left.
+    /// Finishes a request whose changes are all applied: cancels the owed
+    /// response if no subscription is left, and ends the first request of a
+    /// resumed client.
     pub(crate) fn finish_request(&mut self) {
         self.cancel_owed_response();
         self.end_first_request();

@@ -1,5 +1,6 @@
-//! Restores a resource that the client accepted before, where the desired one
-//! is in quarantine or its removal has to wait (S12, S23).
+//! Restores a resource that the client accepted before on the same stream,
+//! where the desired one is in quarantine or its removal has to wait (S12,
+//! S23). A client that reconnects is the concern of `resume`.
 
 use std::sync::Arc;
 
@@ -60,22 +61,15 @@ impl TypeStream {
                         let answer = absent_answer(key, name, has_others);
                         evaluation.answers.push(answer);
                     }
-                    // Another subscription may have taken it.
-                    None if resolving
-                        .iter()
-                        .any(|subscription| subscription.named.is_some()) => {}
-                    None => {
-                        let removal = Update::remove(variant_of(resource), None);
-                        evaluation.updates.push(removal);
-                    }
+                    None => remove_for_cursor(resource, resolving, evaluation),
                 }
             }
         }
     }
 
-    /// Resources that the client may use instead of one in quarantine: those of
-    /// its name, of the requested name, and of the names that the subscriptions
-    /// resolved to before.
+    /// Returns the resources that the client may use instead of one in
+    /// quarantine: those of its name, of the requested name, and of the names
+    /// that the subscriptions resolved to before.
     fn held_instead(
         &self,
         db: &mut Database,
@@ -98,9 +92,9 @@ impl TypeStream {
         held_resources
     }
 
-    /// Whether a subscription has no answer and the client has no resource to
-    /// use. For a host, a resource that the client may have taken from a NACKed
-    /// response is no answer. A cursor awaits none.
+    /// Returns whether a subscription has no answer and the client has no
+    /// resource to use. For a host, a resource that the client may have taken
+    /// from a NACKed response is no answer. A cursor awaits none.
     fn awaits_answer(
         &self,
         matching: &MatchingSubscription,
@@ -115,8 +109,9 @@ impl TypeStream {
         is_unanswered && !held_resources.iter().any(is_usable)
     }
 
-    /// The resource that a client resumed with, of the same variant if there is
-    /// one. `None` unless responses are whole sets: these list it again (S82).
+    /// Returns the resource that a client resumed with, of the same variant if
+    /// there is one. `None` unless responses are whole sets: these list it
+    /// again (S82).
     fn find_resumed<'h>(
         &self,
         resource: &Resource,
@@ -135,8 +130,8 @@ impl TypeStream {
         Some(matching_record.unwrap_or(first_record))
     }
 
-    /// The resource that a client accepted and that may be sent again: one of
-    /// the same variant, or else one that `matches`. `None` if there is
+    /// Returns the resource that a client accepted and that may be sent again:
+    /// one of the same variant, or else one that `matches`. `None` if there is
     /// neither.
     fn find_accepted<'h>(
         &self,
@@ -153,8 +148,8 @@ impl TypeStream {
         matching_record.or_else(|| accepted_records.find(|record| matches(record)))
     }
 
-    /// Whether the client accepted a resource once, and it may be sent again
-    /// now.
+    /// Returns whether the client accepted a resource once, and it may be sent
+    /// again now.
     fn is_restorable(&self, record: &CachedResource) -> bool {
         record.was_accepted() && !self.is_undeliverable(&record.resource)
     }
@@ -196,16 +191,11 @@ impl TypeStream {
             if !loses_variant {
                 continue;
             }
-            let mut restorable = held_resources
-                .iter()
-                .filter(|record| self.is_restorable(record));
+            let previous = self.find_previous(&accepted_resource.name, held_resources, matches);
             // Each call adds an update, so this ends.
-            let previous = restorable
-                .find(|record| {
-                    record.resource.name == accepted_resource.name && matches(&record.resource)
-                })
-                .filter(|record| !evaluation.updates_variant(&variant_of(&record.resource)));
-            if let Some(previous) = previous {
+            if let Some(previous) = previous
+                && !evaluation.updates_variant(&variant_of(&previous.resource))
+            {
                 self.restore_accepted(
                     db,
                     name,
@@ -218,12 +208,25 @@ impl TypeStream {
         }
     }
 
-    /// Variants of the name of an accepted resource that the client may have
-    /// taken from a NACKed response and must not keep. A client with several
-    /// subscriptions of the name matches variants by itself, so only a variant
-    /// that would be a second one for some subscription is removed. A client
-    /// with one subscription may not match, and uses whatever it has, so all
-    /// others are removed.
+    /// Returns the first resource of a name that the client accepted, that may
+    /// be sent again, and that `matches`; `None` if there is none.
+    fn find_previous<'h>(
+        &self,
+        name: &Name,
+        held_resources: &'h [CachedResource],
+        matches: impl Fn(&Resource) -> bool,
+    ) -> Option<&'h CachedResource> {
+        held_resources.iter().find(|record| {
+            record.resource.name == *name && matches(&record.resource) && self.is_restorable(record)
+        })
+    }
+
+    /// Returns the variants of the name of an accepted resource that the client
+    /// may have taken from a NACKed response and must not keep. A client with
+    /// several subscriptions of the name matches variants by itself, so only a
+    /// variant that would be a second one for some subscription is removed. A
+    /// client with one subscription may not match, and uses whatever it has, so
+    /// all others are removed.
     fn taken_instead<'h>(
         &self,
         db: &Database,
@@ -249,9 +252,9 @@ impl TypeStream {
         same_name.filter(|resource| is_second(resource)).collect()
     }
 
-    /// The resources of a name that a whole set lists as the client's own,
-    /// since the client resumed with them (S82). Empty for types without whole
-    /// sets.
+    /// Returns the resources of a name that a whole set lists as the client's
+    /// own, since the client resumed with them (S82). Empty for types without
+    /// whole sets.
     pub(super) fn own_resources(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         if !self.sends_whole_sets() {
             return Vec::new();
@@ -298,7 +301,22 @@ impl TypeStream {
     }
 }
 
-/// Whether the client resumed with a resource, and its body is known.
+/// Adds the removal of an undeliverable resource for the cursor that lists it,
+/// unless a subscription by name resolves to it, too: that one may have taken
+/// it.
+fn remove_for_cursor(
+    resource: &Resource,
+    resolving: &[&MatchingSubscription],
+    evaluation: &mut Evaluation,
+) {
+    let is_named = |subscription: &&MatchingSubscription| subscription.named.is_some();
+    if !resolving.iter().any(is_named) {
+        let removal = Update::remove(variant_of(resource), None);
+        evaluation.updates.push(removal);
+    }
+}
+
+/// Returns whether the client resumed with a resource, and its body is known.
 fn is_known_resumed(record: &CachedResource) -> bool {
     record.certainty == Certainty::Resumed && !record.has_unknown_body()
 }

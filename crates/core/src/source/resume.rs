@@ -5,6 +5,10 @@
 //! version of the current one, or of a set that this process sent before and
 //! remembers, or of one that was current in the past and can be worked out.
 //! Otherwise its name is known, if that.
+//!
+//! What a client held when it disconnected is remembered in `remember`; older
+//! sets are found by `past_set`. To go back to an accepted resource on one
+//! stream, after a NACK, is another matter: see `restore`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -63,12 +67,12 @@ pub(crate) struct Resumption {
 }
 
 impl Resumption {
-    /// Whether the client may hold a resource of unknown body under the name:
-    /// no set of it is known, or the set that it named lacks the name. A client
-    /// that takes the good part of a set that it NACKs names the version before
-    /// that set (S17, S82). A resource that this server sent in a set that was
-    /// not ACKed does not count: it may be the bad one, and an invalid cluster
-    /// in its place would hide that (S12).
+    /// Returns whether the client may hold a resource of unknown body under the
+    /// name: no set of it is known, or the set that it named lacks the name. A
+    /// client that takes the good part of a set that it NACKs names the version
+    /// before that set (S17, S82). A resource that this server sent in a set
+    /// that was not ACKed does not count: it may be the bad one, and an invalid
+    /// cluster in its place would hide that (S12).
     pub(super) fn may_hold_unknown(&self, name: &Name) -> bool {
         let named_set = self.named_set.as_ref();
         let is_in_named_set = named_set.is_some_and(|(set, _)| set.lists(name));
@@ -80,7 +84,8 @@ impl Resumption {
 
 impl TypeStream {
     /// Begins the resumption of a client whose first request of the type names
-    /// a version, or versions.
+    /// a version, or versions. Called before the names of that request are
+    /// read.
     pub(crate) fn begin_resumption(&mut self, now: Moment) {
         self.resumption = Some(Resumption {
             at: now,
@@ -96,11 +101,12 @@ impl TypeStream {
         });
     }
 
-    /// SotW: records the set that the client holds, as far as the version in
-    /// its first request tells: the current set, a remembered one, or else
-    /// resources of unknown body. Called when the names of the request have
-    /// been read. Returns the subscriptions of which the client may hold
-    /// anything, for [`Self::record_unknown`].
+    /// Records the set that a SotW client holds, as far as the version in its
+    /// first request tells: the current set, a remembered or rebuilt one, or
+    /// else resources of unknown body. Called when the names of the request
+    /// have been read. Returns the subscriptions of which the client may hold
+    /// anything, for [`Self::record_unknown`]. A client with more names than
+    /// [`MOST_IN_SET`] is served as if it were new.
     pub(super) fn resume_set(
         &mut self,
         db: &mut Database,
@@ -184,8 +190,9 @@ impl TypeStream {
         }
     }
 
-    /// Compares the set that a client named again, if views have changed since
-    /// the last comparison and the first set was not sent yet.
+    /// Compares the set that a client named with the contents once more, if
+    /// views have changed since the last comparison and the first set was not
+    /// sent yet. Does nothing otherwise.
     pub(super) fn compare_set_again(&mut self, db: &mut Database) {
         let heads = self.client_cache.heads_sum(db);
         let resumption = self
@@ -202,8 +209,9 @@ impl TypeStream {
         }
     }
 
-    /// Records all of the set that the client named, since it NACKed the first
-    /// set.
+    /// Records all of the set that the client named, since it NACKed a set that
+    /// was sent on this stream: it still has what it had. Does nothing after
+    /// the first NACK or ACK.
     pub(super) fn fall_back_to_named_set(&mut self, db: &mut Database) {
         let Some(resumption) = &mut self.resumption else {
             return;
@@ -238,9 +246,9 @@ impl TypeStream {
         }
     }
 
-    /// The resource that a client holds at a version other than the current
-    /// one: from the history, or of unknown body (S82). Hosts are always of
-    /// unknown body, since they may be held under another name.
+    /// Returns the resource that a client holds at a version other than the
+    /// current one: from the history, or of unknown body (S82). Hosts are
+    /// always of unknown body, since they may be held under another name.
     pub(super) fn resumed_resource(
         &self,
         db: &Database,
@@ -272,7 +280,8 @@ impl TypeStream {
         }
     }
 
-    /// Ends the first request: names of later ones are not resumed.
+    /// Ends the first request of a resumed client, and counts its names: those
+    /// of later requests are not resumed. Does nothing at a later request.
     pub(crate) fn end_first_request(&mut self) {
         let named_count = self.subscriptions.len();
         if let Some(resumption) = self
@@ -306,12 +315,10 @@ impl TypeStream {
             self.acked_version = Some(version.clone());
             let set = db.recall_set(self.type_id, version);
             match &mut self.resumption {
-                Some(known_state) if self.type_url.as_str() == kind::CDS => {
-                    known_state.unknown_set = false;
-                    known_state.unacked =
-                        Some(set.map_or_else(BTreeMap::new, |subscription| {
-                            subscription.unacked.clone()
-                        }));
+                Some(resumption) if self.type_url.as_str() == kind::CDS => {
+                    resumption.unknown_set = false;
+                    resumption.unacked =
+                        Some(set.map_or_else(BTreeMap::new, |set| set.unacked.clone()));
                 }
                 resumption => *resumption = None,
             }
@@ -354,10 +361,10 @@ impl TypeStream {
         }
     }
 
-    /// The clusters that an Envoy may hold by the names of its endpoints: those
-    /// of a set that it did not ACK, and others of unknown body. It may use the
-    /// clusters that it took from a set that it NACKed, since another server
-    /// may have sent routes to them.
+    /// Returns the clusters that an Envoy may hold by the names of its
+    /// endpoints: those of a set that it did not ACK, and others of unknown
+    /// body. It may use the clusters that it took from a set that it NACKed,
+    /// since another server may have sent routes to them.
     fn clusters_of_endpoints(
         &self,
         db: &Database,
@@ -379,8 +386,8 @@ impl TypeStream {
         held_resources
     }
 
-    /// Whether sets list an invalid cluster for each cluster of unknown body,
-    /// so that the client keeps its own (S82).
+    /// Returns whether sets list an invalid cluster for each cluster of unknown
+    /// body, so that the client keeps its own (S82).
     pub(super) fn sends_invalid_clusters(&self) -> bool {
         self.type_url.as_str() == kind::CDS && self.sends_whole_sets()
     }
@@ -408,10 +415,10 @@ impl TypeStream {
         Some((awaited_type, resumption.at + FIRST_REQUESTS_WINDOW))
     }
 
-    /// The moment until which the first set waits for dependencies, if it
-    /// replaces a set of which nothing is known: the client drops the resources
-    /// that the new set lacks, even those that are only deferred (S38, S82).
-    /// `None` for other sets.
+    /// Returns the moment until which the first set waits for dependencies, if
+    /// it replaces a set of which nothing is known: the client drops the
+    /// resources that the new set lacks, even those that are only deferred
+    /// (S38, S82). `None` for other sets.
     fn dependency_deadline(&self, dependency_timeout: Duration) -> Option<Moment> {
         let resumption = self
             .resumption
@@ -421,8 +428,8 @@ impl TypeStream {
         is_first.then(|| resumption.at + dependency_timeout)
     }
 
-    /// Whether the first set waits because it would lack a resource whose
-    /// addition is deferred. It does not wait beyond its deadline.
+    /// Returns whether the first set waits because it would lack a resource
+    /// whose addition is deferred. It does not wait beyond its deadline.
     pub(crate) fn awaits_dependencies(&self, db: &mut Database, context: &PushContext<'_>) -> bool {
         let deadline = self.dependency_deadline(context.dependency_timeout);
         if deadline.is_none_or(|deadline| deadline <= context.now) {
@@ -434,9 +441,9 @@ impl TypeStream {
             .any(|resource| context.order.must_defer_addition(db, &self.kind, resource))
     }
 
-    /// Whether the client is not told that a name does not exist. After a
-    /// reconnect the client may use the resource that it has of the name until
-    /// it unsubscribes. And a listener may be warming for a route that no
+    /// Returns whether the client is not told that a name does not exist. After
+    /// a reconnect the client may use the resource that it has of the name
+    /// until it unsubscribes. And a listener may be warming for a route that no
     /// longer exists: told so, the client would replace the listener that
     /// serves, although its successor is on its way (S81).
     pub(super) fn withholds_absence(

@@ -61,7 +61,7 @@ impl RoutesWithoutVhds {
         }
     }
 
-    /// Whether a host, or a virtual host, belongs to one of these route
+    /// Returns whether a host, or a virtual host, belongs to one of these route
     /// configurations.
     pub(super) fn contains_host(&self, name: &Name) -> bool {
         let route = HostName::split(name.as_str()).map(|name| name.route);

@@ -31,19 +31,22 @@ pub(crate) struct SortedNames {
 }
 
 impl SortedNames {
-    /// Whether no name waits.
+    /// Returns whether no name waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.present.is_empty() && self.absent.is_empty()
     }
 
+    /// Returns the number of names that wait.
     pub(super) fn len(&self) -> usize {
         self.present.len() + self.absent.len()
     }
 
+    /// Returns whether a name waits.
     pub(super) fn contains(&self, name: &Name) -> bool {
         self.present.contains(name) || self.absent.contains(name)
     }
 
+    /// Drops a name.
     pub(super) fn remove(&mut self, name: &Name) {
         self.present.remove(name);
         self.absent.remove(name);
@@ -52,8 +55,8 @@ impl SortedNames {
 
 impl TypeStream {
     /// Sorts one slice of the dirty names, if there are more than one slice of
-    /// them. Returns whether names are left to sort, before which nothing can
-    /// be sent.
+    /// them. Returns whether names are left to sort: nothing can be sent before
+    /// the next call. Does nothing for types without whole sets.
     pub(crate) fn sort_slice(&mut self, db: &mut Database, context: &PushContext<'_>) -> bool {
         if !self.sends_whole_sets() {
             return false;
@@ -72,7 +75,7 @@ impl TypeStream {
     }
 
     /// Marks sorted names dirty again: all that are present, and one slice of
-    /// the absent ones.
+    /// the absent ones, as many as one push answers.
     fn return_sorted(&mut self) {
         if self.sorted.is_empty() {
             return;
@@ -83,8 +86,10 @@ impl TypeStream {
         }
     }
 
-    /// Answers a name that neither exists nor is held, or adds it to the names
-    /// that wait.
+    /// Answers a name that neither exists nor is held, if the client reads no
+    /// errors: the next set, which is owed then, lacks it. Such a name is
+    /// deferred if the client must not be told yet. Any other name is added to
+    /// those that wait for the end of the sorting.
     fn sort_name(&mut self, db: &mut Database, context: &PushContext<'_>, name: Name) {
         let Some(subscriptions) = self.absent_subscriptions(db, &name) else {
             self.sorted.present.insert(name);

@@ -61,14 +61,7 @@ impl TypeStream {
     ) -> Option<SotwResponse> {
         let is_set_due = self.kind.whole_set && (self.owes_response || !push.is_empty());
         if let Some(cursor) = self.shared_set_cursor(push).filter(|_| is_set_due) {
-            return Some(SotwResponse {
-                type_url: self.type_url.clone(),
-                version: Version::of_hash(db.fingerprint_sum(cursor)),
-                nonce,
-                resources: ResourceList::Shared(db.shared_list(cursor, wrap)),
-                errors: Vec::new(),
-                removed: self.left_out(push),
-            });
+            return Some(self.write_shared_set(db, cursor, push, nonce, wrap));
         }
 
         let resource_set = match self.kind.whole_set {
@@ -98,7 +91,29 @@ impl TypeStream {
         })
     }
 
-    /// The names that a whole set does not list any more, up to a limit.
+    /// Writes the whole set that a cursor lists: it is listed and encoded once
+    /// for all clients at the head of the view.
+    fn write_shared_set(
+        &self,
+        db: &mut Database,
+        cursor: CursorId,
+        push: &Push,
+        nonce: Nonce,
+        wrap: bool,
+    ) -> SotwResponse {
+        SotwResponse {
+            type_url: self.type_url.clone(),
+            version: Version::of_hash(db.fingerprint_sum(cursor)),
+            nonce,
+            resources: ResourceList::Shared(db.shared_list(cursor, wrap)),
+            errors: Vec::new(),
+            removed: self.left_out(push),
+        }
+    }
+
+    /// Returns the names that a whole set does not list any more, up to a
+    /// limit, for reports; none for types without whole sets. The set itself
+    /// says it by leaving them out.
     fn left_out(&self, push: &Push) -> Vec<Name> {
         if !self.kind.whole_set {
             return Vec::new();
@@ -122,9 +137,9 @@ impl TypeStream {
         names.into_iter().take(MOST_LEFT_OUT).cloned().collect()
     }
 
-    /// The errors of a response (TP3): of names that failed, of names that no
-    /// longer have a resource, and of refused names. Empty for a client that
-    /// cannot read errors.
+    /// Returns the errors of a response (TP3): of names that failed, of names
+    /// that no longer have a resource, and of refused names. Empty for a client
+    /// that cannot read errors.
     fn sotw_errors(&self, db: &mut Database, push: &Push) -> Vec<(Name, Arc<ResourceError>)> {
         let mut errors = Vec::new();
         for answer in &push.answers {
@@ -148,9 +163,9 @@ impl TypeStream {
         errors
     }
 
-    /// The cursor whose view is everything that the client should hold, if the
-    /// response has nothing else: every such client gets the same list. `None`
-    /// otherwise.
+    /// Returns the cursor whose view is everything that the client should hold,
+    /// if the response has nothing else: every such client gets the same list.
+    /// `None` otherwise.
     fn shared_set_cursor(&self, push: &Push) -> Option<CursorId> {
         let [cursor] = self.client_cache.cursors() else {
             return None;
@@ -163,9 +178,9 @@ impl TypeStream {
         is_all.then_some(cursor.id)
     }
 
-    /// The whole set that the client will hold once it has ACKed the response.
-    /// In place of a resource that the client must not take yet, the set has
-    /// the one that the client had (S12, S38).
+    /// Returns the whole set that the client will hold once it has ACKed the
+    /// response. In place of a resource that the client must not take yet, the
+    /// set has the one that the client had (S12, S38).
     fn whole_set(&self, db: &mut Database, push: &Push) -> ResourceSet {
         // With the advances of the response, cursors are at their sent
         // positions.
@@ -182,7 +197,7 @@ impl TypeStream {
         set
     }
 
-    /// The set that the client will hold once it has ACKed the first
+    /// Returns the set that the client will hold once it has ACKed the first
     /// `pending_acks` of the pending responses, as far as bodies are known: the
     /// resources of cursors, the records, and then the responses in their
     /// order. `members` lists the resources of a cursor.
@@ -248,10 +263,10 @@ impl TypeStream {
         }
     }
 
-    /// The names of clusters that an Envoy holds with unknown bodies, for which
-    /// the set lists an invalid cluster: Envoy refuses that and keeps its own
-    /// (S82). Clusters that were sent since, or are in the push, are not among
-    /// them.
+    /// Returns the names of clusters that an Envoy holds with unknown bodies,
+    /// for which the set lists an invalid cluster: Envoy refuses that and keeps
+    /// its own (S82). Clusters that were sent since, or are in the push, are
+    /// not among them.
     pub(crate) fn invalid_clusters(&self, push: &Push) -> BTreeSet<Name> {
         if !self.sends_invalid_clusters() || !self.client_cache.has_unknown_bodies() {
             return BTreeSet::new();
@@ -270,9 +285,9 @@ impl TypeStream {
         names
     }
 
-    /// The changed resources and negative answers, for types where a missing
-    /// resource means nothing (S39). A name of which the client gets an error
-    /// has no negative answer.
+    /// Returns the changed resources and negative answers, for types where a
+    /// missing resource means nothing (S39). A name of which the client gets an
+    /// error has no negative answer.
     fn changed_resources(&self, db: &mut Database, push: &Push) -> ResourceSet {
         let mut resources = ResourceSet::new();
         let mut add = |resource: Arc<Resource>| resources.insert(variant_of(&resource), resource);
@@ -310,8 +325,8 @@ impl TypeStream {
         resources
     }
 
-    /// The resource that says that a name does not exist; `None` if the type
-    /// and the client have no such form in SotW.
+    /// Returns the resource that says that a name does not exist; `None` if the
+    /// type and the client have no such form in SotW.
     fn negative_resource(&self, is_held: bool, name: &Name) -> Option<Arc<Resource>> {
         match self.negative_form(is_held) {
             NegativeForm::EmptyBody => Some(negative::empty_body(name)),
@@ -321,9 +336,9 @@ impl TypeStream {
         }
     }
 
-    /// The fingerprint sum of the client's resources once it has ACKed the
-    /// response and all before it: for a whole set the sum of the set itself,
-    /// else the present sum with the changes.
+    /// Returns the fingerprint sum of the client's resources once it has ACKed
+    /// the response and all before it: for a whole set the sum of the set
+    /// itself, else the present sum with the changes.
     fn sum_after(&self, db: &mut Database, push: &Push, listed: &ResourceSet) -> u128 {
         if self.kind.whole_set {
             return listed
@@ -357,8 +372,8 @@ impl TypeStream {
         }
     }
 
-    /// Whether the client may hold resources although it ACKed none: the
-    /// version of the empty set would be wrong then (S17, S82).
+    /// Returns whether the client may hold resources although it ACKed none:
+    /// the version of the empty set would be wrong then (S17, S82).
     fn may_hold_more(&self, db: &mut Database, push: &Push) -> bool {
         let mut names = self
             .client_cache
@@ -371,7 +386,7 @@ impl TypeStream {
     }
 }
 
-/// The fingerprint sum of the accepted resources.
+/// Returns the fingerprint sum of the accepted resources.
 fn sum_of(held_resources: &[CachedResource]) -> u128 {
     let accepted_records = held_resources.iter().filter(|record| record.is_accepted());
     accepted_records.fold(0, |sum, record| {

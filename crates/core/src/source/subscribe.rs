@@ -142,9 +142,9 @@ impl TypeStream {
         }
     }
 
-    /// Whether a version is that of a negative answer on an earlier stream.
-    /// Always false for types whose negative answers leave the client without a
-    /// version.
+    /// Returns whether a version is that of a negative answer on an earlier
+    /// stream. Always false for types whose negative answers leave the client
+    /// without a version.
     fn is_negative_for(&self, name: &Name, version: &Version) -> bool {
         match self.negative_form(false) {
             NegativeForm::EmptyBody => negative::empty_body(name).version == *version,
@@ -153,8 +153,8 @@ impl TypeStream {
         }
     }
 
-    /// Whether a client may hold the version of a negative answer: some forms
-    /// leave it without one.
+    /// Returns whether a client may hold the version of a negative answer: some
+    /// forms leave it without one.
     pub(crate) fn may_hold_negatives(&self) -> bool {
         match self.negative_form(false) {
             NegativeForm::EmptyBody | NegativeForm::Bodyless => true,
@@ -162,8 +162,9 @@ impl TypeStream {
         }
     }
 
-    /// Adds to the number of resources that a client resumed with, without
-    /// negative answers. Has no effect for a client that did not resume.
+    /// Adds these versions, which a client names in its first request, to the
+    /// number of resources that it resumed with; negative answers do not count.
+    /// Has no effect for a client that did not resume.
     pub(crate) fn count_resumed(&mut self, versions: &[(Name, Version)]) {
         let is_negative = |(name, version): &&(Name, Version)| self.is_negative_for(name, version);
         let negative_count = match self.may_hold_negatives() {
@@ -175,9 +176,10 @@ impl TypeStream {
         }
     }
 
-    /// Unsubscribes from a name. A name without such a subscription is ignored
-    /// (S32), and a subscription that a locator made as well stays (TP2).
-    /// Returns the resources that the client held only by that name.
+    /// Unsubscribes from a name with these parameters. A name without such a
+    /// subscription is ignored (S32), and a subscription that a locator made as
+    /// well stays (TP2). Returns the resources that the client held only by
+    /// that name, and whose references it may go on using (S81).
     pub(crate) fn unsubscribe(
         &mut self,
         db: &mut Database,
@@ -247,8 +249,8 @@ impl TypeStream {
         }
     }
 
-    /// All resources of a name that the client may hold; none if a subscription
-    /// still covers the name.
+    /// Returns all resources of a name that the client may hold; none if a
+    /// subscription still covers the name.
     fn held_without_interest(&self, db: &mut Database, name: &Name) -> UnsubscribedResources {
         if self.has_interest(db, name) {
             return UnsubscribedResources::new();
@@ -288,9 +290,9 @@ impl TypeStream {
         }
     }
 
-    /// Whether the variant that a cursor lists under the name does not match
-    /// these parameters, so that the ended subscription had another variant
-    /// (TP2).
+    /// Returns whether the variant that a cursor lists under the name does not
+    /// match these parameters, so that the ended subscription had another
+    /// variant (TP2).
     fn differs_from_cursor(&self, db: &mut Database, name: &Name, params: ParamsId) -> bool {
         if params == self.params {
             return false;
@@ -350,8 +352,9 @@ impl TypeStream {
         }
     }
 
-    /// Resends a name that the client is subscribed to with the plain
-    /// parameters, even if nothing changed (S53). Has no effect on other names.
+    /// Marks a name for resending, even if nothing changed, if the client is
+    /// subscribed to it with the plain parameters (S53). Has no effect on other
+    /// names.
     pub(crate) fn resend_plain(&mut self, db: &Database, name: &Name) {
         let Some(entry) = db.find(self.type_id, name) else {
             return;
@@ -366,8 +369,9 @@ impl TypeStream {
         }
     }
 
-    /// Resends all hosts of a route configuration that the client is subscribed
-    /// to, because it may have lost them (S76).
+    /// Marks all hosts of a route configuration that the client is subscribed
+    /// to for resending, because it may have lost them (S76). Visits all
+    /// subscriptions.
     pub(crate) fn resend_hosts(&mut self, db: &Database, route: &Name) {
         let prefix = format!("{route}/");
         let keys: Vec<SubscriptionKey> = self.subscriptions.keys().collect();
@@ -382,8 +386,8 @@ impl TypeStream {
         }
     }
 
-    /// Sets the resend flags of all subscriptions of a name. The caller marks
-    /// the name dirty.
+    /// Marks all subscriptions of a name for resending, even if nothing
+    /// changed. The caller marks the name dirty.
     pub(super) fn resend_subscriptions(&mut self, db: &Database, name: &Name) {
         for (key, _) in self.subscriptions_of(db, name) {
             if let Some(subscription) = self.subscriptions.get_mut(key) {
@@ -393,9 +397,10 @@ impl TypeStream {
     }
 }
 
-/// Whether a virtual host that a client holds serves a host, by a domain or an
-/// alias. A virtual host that only has the host as its name leaves a request
-/// for the host waiting. A resource without known domains always serves.
+/// Returns whether a virtual host that a client holds serves a host, by a
+/// domain or an alias. A virtual host that only has the host as its name leaves
+/// a request for the host waiting. A resource without known domains always
+/// serves.
 fn serves_host(resource: &Resource, requested_name: &Name) -> bool {
     let domains = &resource.facts().domains;
     let host = HostName::split(requested_name.as_str()).map_or("", |name| name.host);

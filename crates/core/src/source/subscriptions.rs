@@ -30,7 +30,8 @@ pub(crate) enum AnswerKind {
     Unanswered,
     /// The name does not exist.
     Absent,
-    /// A resource with another name than the requested one.
+    /// A resource, of the requested name or of another one
+    /// ([`Subscriptions::resolved_name`]).
     Resource,
     /// An error, which is in [`Subscriptions::error`] (S61).
     Error,
@@ -80,7 +81,7 @@ pub(crate) struct Subscriptions {
 }
 
 impl Subscriptions {
-    /// Returns an empty set of subscriptions whose plain names have these
+    /// Makes an empty set of subscriptions whose plain names have these
     /// parameters.
     pub(crate) fn new(plain_params: ParamsId) -> Self {
         Self {
@@ -98,38 +99,45 @@ impl Subscriptions {
         }
     }
 
+    /// Returns the number of subscriptions, one for each name and set of
+    /// parameters.
     pub(crate) fn len(&self) -> usize {
         self.by_key.len()
     }
 
+    /// Returns whether there are no subscriptions by name.
     pub(crate) fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
 
-    /// The sum of the weights of all names.
+    /// Returns the sum of the weights of all names.
     pub(crate) fn weight(&self) -> usize {
         self.weight
     }
 
-    /// The number of unbounded hosts (S72).
+    /// Returns the number of unbounded hosts (S72).
     pub(crate) fn unbounded_hosts(&self) -> usize {
         self.unbounded_hosts
     }
 
+    /// Returns the state of a subscription.
     pub(crate) fn get(&self, key: SubscriptionKey) -> Option<&Subscription> {
         self.by_key.get(&key)
     }
 
+    /// Returns the state of a subscription, to be changed.
     pub(crate) fn get_mut(&mut self, key: SubscriptionKey) -> Option<&mut Subscription> {
         self.by_key.get_mut(&key)
     }
 
+    /// Returns all subscriptions with their states, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SubscriptionKey, &Subscription)> {
         self.by_key
             .iter()
             .map(|(key, subscription)| (*key, subscription))
     }
 
+    /// Returns the keys of all subscriptions, in no order.
     pub(crate) fn keys(&self) -> impl Iterator<Item = SubscriptionKey> + '_ {
         self.by_key.keys().copied()
     }
@@ -158,8 +166,8 @@ impl Subscriptions {
         }
     }
 
-    /// Indexes a subscription with other parameters than the plain ones by its
-    /// name.
+    /// Adds a subscription with other parameters than the plain ones to the
+    /// index by which [`Self::of_entry`] finds it.
     pub(crate) fn index_located(&mut self, key: SubscriptionKey) {
         let params_list = self.locator_params.entry(key.entry).or_default();
         if !params_list.contains(&key.params) {
@@ -196,7 +204,7 @@ impl Subscriptions {
         Some((subscription, unresolved_name))
     }
 
-    /// The subscriptions of one name, with any parameters.
+    /// Returns the subscriptions of one name, one for each set of parameters.
     pub(crate) fn of_entry(
         &self,
         entry: EntryId,
@@ -220,8 +228,8 @@ impl Subscriptions {
         keys.filter_map(|key| Some((key, self.by_key.get(&key)?)))
     }
 
-    /// The name of the resource that last answered a subscription, where it
-    /// differs from the requested one.
+    /// Returns the name of the resource that last answered a subscription,
+    /// where it differs from the requested one.
     pub(crate) fn resolved_name(&self, key: SubscriptionKey) -> Option<&Name> {
         self.resolved_names.get(&key)
     }
@@ -254,13 +262,13 @@ impl Subscriptions {
         })
     }
 
-    /// The number of subscriptions that resolve to this name.
+    /// Returns the number of subscriptions that resolve to this name.
     pub(crate) fn resolved_count(&self, name: &Name) -> u32 {
         self.resolved_counts.get(name).copied().unwrap_or_default()
     }
 
-    /// The subscriptions that resolve to this name. Visits all subscriptions
-    /// that resolve to another name than the requested one.
+    /// Returns the subscriptions that resolve to this name. Visits all
+    /// subscriptions that resolve to another name than the requested one.
     pub(crate) fn resolving_to(&self, name: &Name) -> Vec<SubscriptionKey> {
         if self.resolved_count(name) == 0 {
             return Vec::new();
@@ -272,6 +280,8 @@ impl Subscriptions {
         entries.map(|(key, _)| *key).collect()
     }
 
+    /// Returns the error that was the last answer to a subscription, if it was
+    /// one (S61).
     pub(crate) fn error(&self, key: SubscriptionKey) -> Option<&Arc<ResourceError>> {
         self.errors.get(&key)
     }
@@ -302,18 +312,20 @@ impl Subscriptions {
         }
     }
 
+    /// Returns whether a locator alone makes this subscription, with the plain
+    /// parameters (TP2).
     pub(crate) fn is_located_only(&self, key: SubscriptionKey) -> bool {
         self.located_only.contains(&key)
     }
 
-    /// Whether locators with the plain parameters made some of the
+    /// Returns whether locators with the plain parameters made some of the
     /// subscriptions.
     pub(crate) fn has_located(&self) -> bool {
         !self.located_only.is_empty() || !self.plain_and_located.is_empty()
     }
 
-    /// Whether a plain name makes this subscription, alone or together with a
-    /// locator.
+    /// Returns whether a plain name makes this subscription, alone or together
+    /// with a locator.
     pub(crate) fn is_plain(&self, key: SubscriptionKey) -> bool {
         key.params == self.plain_params && !self.located_only.contains(&key)
     }
@@ -338,8 +350,9 @@ impl Subscriptions {
         self.plain_and_located.insert(key);
     }
 
-    /// Removes one of the two origins of a subscription. Returns whether there
-    /// were two, so that the subscription stays.
+    /// Takes away one of the two origins of a subscription that a plain name
+    /// and a locator both make. Returns whether it had both, so that the
+    /// subscription stays; which origin is left is for the caller to mark.
     pub(crate) fn unmark_plain_and_located(&mut self, key: SubscriptionKey) -> bool {
         self.plain_and_located.remove(&key)
     }

@@ -16,7 +16,8 @@ use crate::resource::Resource;
 impl TypeStream {
     /// Returns the surplus of a name, and of the names that its subscriptions
     /// resolved to, as removals. `desired` are its desired resources, and
-    /// `evaluation` has the updates so far.
+    /// `evaluation` has the updates so far. A resource that is desired on
+    /// account of another name is no surplus.
     pub(super) fn surplus(
         &self,
         db: &mut Database,
@@ -63,8 +64,8 @@ impl TypeStream {
     }
 
     /// Adds removals of variants that the client may hold from pending
-    /// responses. The resources of `names` are sent anew, so that the client
-    /// keeps none of these variants by a NACK.
+    /// responses, whether it ACKs or NACKs these. The evaluation sends the
+    /// other variants of `names` anew.
     fn remove_pending_variants(
         &self,
         db: &mut Database,
@@ -88,9 +89,9 @@ impl TypeStream {
         }
     }
 
-    /// Whether a pending response removes a variant of the name, or replaces a
-    /// resource of unknown body. The client may NACK it, so every later
-    /// response about the name has to contain all its variants.
+    /// Returns whether a pending response removes a variant of the name, or
+    /// replaces a resource of unknown body. The client may NACK it, so every
+    /// later response about the name has to contain all its variants.
     pub(super) fn is_uncertain(&self, db: &mut Database, name: &Name) -> bool {
         if self.kind.on_demand {
             return false;
@@ -101,9 +102,10 @@ impl TypeStream {
             || held_resources.iter().any(CachedResource::has_unknown_body)
     }
 
-    /// Keeps the resources that an undeliverable resource would have replaced,
-    /// and withholds every upsert that would be a second variant in addition to
-    /// them for some subscription (TP2). Returns the removals that remain.
+    /// Keeps the resources that an `undeliverable` one would have replaced, and
+    /// takes upserts out of the evaluation that would be a second variant
+    /// beside them for some subscription (TP2). Returns the removals that
+    /// remain.
     pub(super) fn keep_for_undeliverable(
         &self,
         db: &mut Database,
@@ -144,9 +146,10 @@ impl TypeStream {
         removals
     }
 
-    /// Whether a variant would be a second one for a subscription that matches
-    /// it, and that resolves to another variant which the client has accepted
-    /// (TP2). This is possible after the parameters of a client changed.
+    /// Returns whether a variant would be a second one for a subscription that
+    /// matches it, and that resolves to another variant which the client has
+    /// accepted (TP2). This is possible after the parameters of a client
+    /// changed.
     fn is_second_beside_held(
         &self,
         db: &mut Database,
@@ -166,10 +169,11 @@ impl TypeStream {
         })
     }
 
-    /// Takes out of `kept` the removals of variants that no subscription needs:
-    /// each subscription that matches one has another kept variant that the
-    /// client surely holds. This is possible after the parameters of a client
-    /// changed.
+    /// Takes out of `kept`, the removals that are withheld, those of variants
+    /// that no subscription needs: each subscription that matches such a
+    /// variant has another kept one, which the client surely holds. Returns
+    /// them, to be sent after all. There are any only after the parameters of a
+    /// client changed.
     fn drop_redundant_kept(
         &self,
         db: &mut Database,
@@ -213,8 +217,8 @@ impl TypeStream {
     }
 
     /// Takes out of an evaluation the upserts that would be a second variant
-    /// for some subscription, in addition to a kept one. Returns their
-    /// resources, which are undeliverable now, too.
+    /// for some subscription, beside one whose removal is in `kept` and thus
+    /// withheld. Returns their resources, which are undeliverable now, too.
     fn withhold_second_variant(
         &self,
         db: &Database,
@@ -262,7 +266,7 @@ impl TypeStream {
             .any(|subscription| subscription.choice.resource().is_some());
         let removes_name =
             !is_desired && !self.kind.on_demand && matching.len() <= 1 && !removals.is_empty();
-        if removes_name && self.must_defer_removal(db, context, name, matching) {
+        if removes_name && self.removal_waits(db, context, name, matching) {
             evaluation.deferral = Deferral::Removal;
             self.answer_while_kept(db, name, matching, evaluation);
             return;
@@ -270,10 +274,11 @@ impl TypeStream {
         evaluation.updates.extend(removals);
     }
 
-    /// Whether the removal of a name waits. It does not wait for a client that
-    /// resumed with a referrer, since the referrer waits for an answer about
-    /// the name (S82).
-    fn must_defer_removal(
+    /// Returns whether the removal of a name waits: as the order of types says
+    /// ([`crate::order::Order::must_defer_removal`]), but not for a client that
+    /// resumed with a referrer of the name, since the referrer waits for an
+    /// answer about it (S82).
+    fn removal_waits(
         &self,
         db: &mut Database,
         context: &PushContext<'_>,
@@ -296,9 +301,9 @@ impl TypeStream {
         !is_awaited && order.must_defer_removal(db, removal)
     }
 
-    /// Whether a resource that the client holds is desired on account of
-    /// another name than `evaluated`: a subscription to that name resolves to
-    /// the resource, or a cursor covers it.
+    /// Returns whether a resource that the client holds is desired on account
+    /// of another name than `evaluated`: a subscription to that name resolves
+    /// to the resource, or a cursor covers it.
     fn is_desired_elsewhere(
         &self,
         db: &mut Database,
@@ -326,9 +331,9 @@ impl TypeStream {
         is_desired || (is_other_name && self.client_cache.covering_cursor(name).is_some())
     }
 
-    /// The subscriptions that may resolve to a held resource. A host may
-    /// resolve to a virtual host that does not list it, by a wildcard domain,
-    /// so these may be all hosts.
+    /// Returns the subscriptions that may resolve to a held resource. A host
+    /// may resolve to a virtual host that does not list it, by a wildcard
+    /// domain, so these may be all hosts.
     fn subscriptions_that_may_resolve_to(
         &self,
         db: &Database,
@@ -367,17 +372,7 @@ impl TypeStream {
             return;
         }
 
-        let removes = evaluation.removes_any();
-        let is_owed = |(key, subscription): &(SubscriptionKey, Subscription)| {
-            let last_answer = self.last_answer(*key, *subscription);
-            removes || subscription.resend || last_answer != AnswerKind::Absent
-        };
-        let owed_subscriptions = absent_subscriptions
-            .iter()
-            .filter_map(|subscription| subscription.named)
-            .filter(is_owed);
-        let owed_subscriptions: Vec<(SubscriptionKey, Subscription)> = owed_subscriptions.collect();
-
+        let owed_subscriptions = self.owed_absence(&absent_subscriptions, evaluation);
         // While another variant is left, the name itself is not removed (S41).
         let is_left = matching.len() > absent_subscriptions.len();
         let mut subscriptions = owed_subscriptions
@@ -392,6 +387,38 @@ impl TypeStream {
             return self.answer_while_kept(db, name, matching, evaluation);
         }
 
+        self.answer_absent(name, owed_subscriptions, is_left, evaluation);
+    }
+
+    /// Returns those of some subscriptions by name that are owed the answer that
+    /// the name does not exist: they were told something else last, are to be
+    /// answered again, or the evaluation removes what they have.
+    fn owed_absence(
+        &self,
+        absent_subscriptions: &[&MatchingSubscription],
+        evaluation: &Evaluation,
+    ) -> Vec<(SubscriptionKey, Subscription)> {
+        let removes = evaluation.removes_any();
+        let is_owed = |(key, subscription): &(SubscriptionKey, Subscription)| {
+            let last_answer = self.last_answer(*key, *subscription);
+            removes || subscription.resend || last_answer != AnswerKind::Absent
+        };
+        let named = absent_subscriptions.iter();
+        let named = named.filter_map(|subscription| subscription.named);
+        named.filter(is_owed).collect()
+    }
+
+    /// Adds the answers that a name does not exist to these subscriptions. An
+    /// answer is implicit if another variant is left, or if the removals of the
+    /// evaluation say it.
+    fn answer_absent(
+        &self,
+        name: &Name,
+        owed_subscriptions: Vec<(SubscriptionKey, Subscription)>,
+        is_left: bool,
+        evaluation: &mut Evaluation,
+    ) {
+        let removes = evaluation.removes_any();
         for (key, subscription) in owed_subscriptions {
             // A client that requests a host waits for more than the removal of
             // its old one.

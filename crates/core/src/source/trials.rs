@@ -39,7 +39,7 @@ const MAX_CONSECUTIVE_NACKS: u32 = 256;
 const TRIAL_PAUSE: Duration = Duration::from_millis(50);
 
 impl TypeStream {
-    /// Whether the resource was NACKed alone in this version (S12).
+    /// Returns whether the resource was NACKed alone in this version (S12).
     pub(crate) fn is_quarantined(&self, resource: &Resource) -> bool {
         let entry = self.quarantine.get(&variant_of(resource));
         entry.is_some_and(|(version, _)| *version == resource.version)
@@ -47,7 +47,8 @@ impl TypeStream {
 
     /// Schedules trials of the suspects of a NACK. A suspect that was NACKed
     /// alone goes into quarantine instead, and is returned. There is no trial
-    /// if a suspect is in quarantine already: it is the reason.
+    /// if a suspect is in quarantine already: that one is the reason, and the
+    /// others are sent again as changes.
     pub(super) fn schedule_trials(
         &mut self,
         db: &mut Database,
@@ -91,8 +92,8 @@ impl TypeStream {
     }
 
     /// Clears suspects that the client accepted before in the same version,
-    /// since another suspect must be the reason of the NACK. If there is no
-    /// other, they stay.
+    /// since another one must be the reason of the NACK. If there is no other,
+    /// all stay.
     fn clear_accepted(&mut self, db: &mut Database, suspects: &mut Vec<Update>) {
         let is_new = |update: &Update| {
             let held_resources = self.client_cache.held(db, update.name());
@@ -110,9 +111,9 @@ impl TypeStream {
         }
     }
 
-    /// Resends the suspects if they came together with a resource in
-    /// quarantine, which is the reason of the NACK. Returns whether there is
-    /// such a resource.
+    /// Marks the names of suspects dirty, to be sent again, if another one of
+    /// them is in quarantine already: that one is the reason of the NACK.
+    /// Returns whether there is such a one; nothing is marked otherwise.
     fn resend_beside_quarantined(&mut self, suspects: &[Update]) -> bool {
         let is_quarantined = |update: &&Update| {
             let sent = update.resource.as_ref();
@@ -153,9 +154,9 @@ impl TypeStream {
         }
     }
 
-    /// Selects the next trial that still has something to send: suspects that
-    /// have changed are sent as changes. Selects nothing before the pause
-    /// between two trials is over.
+    /// Adds the next trial that still has something to send to a push. Suspects
+    /// that have changed since are sent as changes, not here. Adds nothing
+    /// before the pause between two trials is over.
     pub(super) fn select_trial(
         &mut self,
         db: &mut Database,
@@ -204,8 +205,9 @@ impl TypeStream {
         unchanged_names
     }
 
-    /// The moment until which the next trial waits; `None` if it need not wait.
-    /// A client that NACKs everything gets a bounded share of the work (S69).
+    /// Returns the moment until which the next trial waits; `None` if it need
+    /// not wait, or if there is none. Only a client that NACKs again and again
+    /// has to wait, so that it gets a bounded share of the work (S69).
     pub(super) fn next_trial_at(&self) -> Option<Moment> {
         let is_slow = self.consecutive_nacks > MAX_CONSECUTIVE_NACKS && !self.trials.is_empty();
         is_slow.then(|| self.last_trial_at + TRIAL_PAUSE)
@@ -256,8 +258,8 @@ impl TypeStream {
         }
     }
 
-    /// Whether a desired variant of a name is no suspect, can be delivered, and
-    /// was not sent yet.
+    /// Returns whether a desired variant of a name is no suspect, can be
+    /// delivered, and was not sent yet.
     fn desires_new_variant(&self, db: &mut Database, name: &Name) -> bool {
         let held_after = self.client_cache.held_after_acks(db, name);
         let is_new = |new: &Arc<Resource>| {
@@ -271,8 +273,8 @@ impl TypeStream {
         self.desired_resources(db, name).iter().any(is_new)
     }
 
-    /// Whether suspects are variants of one name that replace another one
-    /// together (TP2).
+    /// Returns whether suspects are variants of one name that replace another
+    /// one together (TP2).
     fn is_variant_swap(&self, db: &mut Database, suspects: &[Update]) -> bool {
         let Some(name) = suspects.first().map(|update| update.name().clone()) else {
             return false;
@@ -292,9 +294,9 @@ impl TypeStream {
         self.client_cache.held(db, &name).iter().any(is_replaced)
     }
 
-    /// Whether this version of a variant would be sent again: it is still
-    /// desired, by the subscriptions of the requested name or by a cursor, or a
-    /// whole set lists it as the client's own (S82).
+    /// Returns whether this version of a variant would be sent again: it is
+    /// still desired, by the subscriptions of the requested name or by a
+    /// cursor, or a whole set lists it as the client's own (S82).
     fn is_current(
         &self,
         db: &mut Database,

@@ -38,7 +38,7 @@ impl TypeStream {
         }
     }
 
-    /// Whether TTLs are sent; `wraps` as in [`Self::start_ttl_timers`].
+    /// Returns whether TTLs are sent; `wraps` as in [`Self::start_ttl_timers`].
     fn sends_ttl(&self, wraps: bool) -> bool {
         let in_sotw = wraps && self.kind.ttl_in_sotw;
         !self.kind.on_demand && (self.mode == Mode::Delta || in_sotw)
@@ -47,7 +47,11 @@ impl TypeStream {
     /// Takes the heartbeats that are due, and sets their timers again. A SotW
     /// stream has none: its names are resent instead. A name whose resource is
     /// about to change needs neither.
-    pub(crate) fn due_heartbeats(&mut self, db: &mut Database, now: Moment) -> Vec<Arc<Resource>> {
+    pub(crate) fn take_due_heartbeats(
+        &mut self,
+        db: &mut Database,
+        now: Moment,
+    ) -> Vec<Arc<Resource>> {
         let mut heartbeats = Vec::new();
         for name in self.ttl_timers.expire(now) {
             let resources = self.held_and_desired(db, &name);
@@ -67,8 +71,8 @@ impl TypeStream {
         heartbeats
     }
 
-    /// The resources of a name that the client surely holds and that are
-    /// desired as they are.
+    /// Returns the resources of a name that the client surely holds and that
+    /// are desired as they are.
     fn held_and_desired(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let desired_resources = self.desired_resources(db, name);
         let is_desired = |record: &Arc<Resource>| {

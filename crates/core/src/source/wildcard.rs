@@ -23,7 +23,7 @@ enum Resend {
 impl TypeStream {
     /// Subscribes to a scope. If the client was subscribed before, the whole
     /// scope is resent (S28). Otherwise a cursor is opened, which resumes at
-    /// the initial versions if there are any.
+    /// the versions in `initial` if there are any.
     pub(crate) fn subscribe_scope(
         &mut self,
         db: &mut Database,
@@ -141,8 +141,8 @@ impl TypeStream {
         self.forget_undesired_nacks(db);
     }
 
-    /// The names that a cursor and another one both cover, as far as the client
-    /// holds them or the other cursor lists them.
+    /// Returns the names that a cursor and another one both cover, as far as
+    /// the client holds them or the other cursor lists them.
     fn names_shared_with_others(&self, db: &mut Database, cursor: &Cursor) -> BTreeSet<Name> {
         let cursors = self.client_cache.cursors().iter();
         let others: Vec<&Cursor> = cursors.filter(|other| other.id != cursor.id).collect();
@@ -173,8 +173,8 @@ impl TypeStream {
     }
 
     /// Resends the names that a cursor lists (S30): those that the client is
-    /// subscribed to, and those that `resend` says. What the client cache records
-    /// of names that it does not resend stays: their removals are still to be
+    /// subscribed to by name, and those that `resend` says. Records of other
+    /// names stay as they are: removals that they stand for are still to be
     /// sent.
     fn resend_names_of(&mut self, db: &mut Database, cursor: CursorId, resend: Resend) {
         let is_only_cursor = self.client_cache.cursors().len() == 1;
@@ -198,7 +198,7 @@ impl TypeStream {
 
     /// Replaces all cursors by cursors with other parameters, at the head of
     /// their views. All names of the old and new views become dirty, and become
-    /// exceptions that record what the client holds. Returns these names.
+    /// exceptions whose records say what the client holds. Returns these names.
     pub(super) fn change_cursor_params(
         &mut self,
         db: &mut Database,
@@ -232,7 +232,9 @@ impl TypeStream {
         changed_names
     }
 
-    /// The resources that the client holds by cursors, by their names.
+    /// Returns the resources that the client holds by cursors, by their names,
+    /// each as the client cache has it: of an exception, its records. All names
+    /// of all views are visited.
     fn held_by_cursors(&self, db: &mut Database) -> HashMap<Name, Vec<CachedResource>> {
         let mut held_resources: HashMap<Name, Vec<CachedResource>> = HashMap::new();
         for cursor in self.client_cache.cursors() {

@@ -27,19 +27,19 @@ struct Names {
 }
 
 impl Withheld {
-    /// Returns a state in which nothing is withheld yet; nothing ever is unless
-    /// `is_on`.
+    /// Makes the state of a stream on which nothing is withheld yet. Unless it
+    /// `is_on`, nothing ever is.
     pub(super) fn new(is_on: bool) -> Self {
         Self(is_on.then(Box::default))
     }
 
-    /// Whether a resource of a name is withheld.
+    /// Returns whether a resource of a name is withheld.
     pub(super) fn contains(&self, name: &Name) -> bool {
         let names = self.0.as_ref();
         names.is_some_and(|names| names.versions.contains_key(name))
     }
 
-    /// The names of which a resource is withheld.
+    /// Returns the names of which a resource is withheld.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Name> {
         self.0.iter().flat_map(|names| names.versions.keys())
     }
@@ -51,7 +51,8 @@ impl Withheld {
         }
     }
 
-    /// Takes the withheld names and versions that were not reported yet.
+    /// Takes the withheld names and versions that were not reported to the
+    /// owner of the session yet.
     pub(crate) fn take_unreported(&mut self) -> Vec<(Name, Version)> {
         let names = self.0.as_mut();
         names.map_or_else(Vec::new, |names| std::mem::take(&mut names.unreported))
@@ -59,19 +60,19 @@ impl Withheld {
 }
 
 impl TypeStream {
-    /// Whether the client may not have a resource.
+    /// Returns whether the client may not have a resource.
     pub(crate) fn is_withheld(&self, resource: &Resource) -> bool {
         self.withheld.0.is_some() && resource.facts().holds_keys()
     }
 
-    /// Whether a resource is not sent, however long the client waits: it was
-    /// NACKed alone in this version (S12), or is withheld.
+    /// Returns whether a resource is not sent, however long the client waits:
+    /// it was NACKed alone in this version (S12), or is withheld.
     pub(crate) fn is_undeliverable(&self, resource: &Resource) -> bool {
         self.is_withheld(resource) || self.is_quarantined(resource)
     }
 
-    /// Records which of the desired resources of a name is withheld, each
-    /// version once.
+    /// Records that one of the `desired` resources of a name is withheld, or
+    /// that none is. Each version of a name is reported once.
     pub(super) fn note_withheld(&mut self, name: &Name, desired: &[Arc<Resource>]) {
         let Some(names) = &mut self.withheld.0 else {
             return;
@@ -90,7 +91,7 @@ impl TypeStream {
         }
     }
 
-    /// Whether the view of a cursor lists a resource that is withheld.
+    /// Returns whether the view of a cursor lists a resource that is withheld.
     pub(super) fn withholds_any_of(&self, db: &mut Database, cursor: CursorId) -> bool {
         self.withheld.0.is_some()
             && db

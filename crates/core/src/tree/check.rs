@@ -85,7 +85,7 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         Ok(())
     }
 
-    /// Checks whether a node refers to itself, through any number of others.
+    /// Returns whether a node refers to itself, through any number of others.
     fn is_below_itself(&self, id: NodeId) -> bool {
         let children = |id: &NodeId| {
             let node = self.nodes.get(id).into_iter();

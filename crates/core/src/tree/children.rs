@@ -60,13 +60,13 @@ impl<S, V> Default for Children<S, V> {
 }
 
 impl<S, V> Children<S, V> {
-    /// The number of children.
+    /// Returns the number of children.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no children.
+    /// Returns whether there are no children.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -89,19 +89,19 @@ impl<S, V> Children<S, V> {
         }
     }
 
-    /// The children in their order.
+    /// Returns the children in their order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Part<S, V>>> {
         (0..self.len).filter_map(|index| self.get(index))
     }
 
-    /// The children of a type, in the order of their names.
+    /// Returns the children of a type, in the order of their names.
     pub fn of_type(&self, type_url: &str) -> impl Iterator<Item = &Arc<Part<S, V>>> {
         let start = self.partition_point(|key| key.type_url.as_str() < type_url);
         let later_parts = (start..self.len).filter_map(|index| self.get(index));
         later_parts.take_while(move |part| part.key.type_url.as_str() == type_url)
     }
 
-    /// The first child of this type and name.
+    /// Returns the first child of this type and name.
     #[must_use]
     pub fn find(&self, type_url: &str, name: &Name) -> Option<&Arc<Part<S, V>>> {
         let index =
@@ -127,7 +127,7 @@ impl<S, V> Children<S, V> {
 }
 
 impl<S: Ord, V> Children<S, V> {
-    /// Returns a list of parts, which it sorts.
+    /// Makes a list of parts, which it sorts by their keys.
     pub(super) fn new(mut parts: Vec<Arc<Part<S, V>>>) -> Self {
         parts.sort_by(|left, right| left.key.cmp(&right.key));
         let len = parts.len();
@@ -148,7 +148,7 @@ impl<S: Ord, V> Children<S, V> {
         top.map_or_else(Self::default, |top| Self { top, len, height })
     }
 
-    /// Whether there is a child of this key.
+    /// Returns whether there is a child of this key.
     #[must_use]
     pub fn contains(&self, key: &Key<S>) -> bool {
         let index = self.partition_point(|other_key| other_key < key);

@@ -26,7 +26,7 @@ pub struct Key<S> {
 }
 
 impl<S> Key<S> {
-    /// Returns the key of a name of a type at a source, without parameters, for
+    /// Makes the key of a name of a type at a source, without parameters, for
     /// all hosts.
     #[must_use]
     pub fn new(type_url: &str, name: Name, source: S) -> Self {

@@ -18,8 +18,9 @@ use super::{Action, NodeId, RootId, Tree};
 pub(super) type Links<S> = (BTreeSet<NodeId>, Vec<Arc<Key<S>>>);
 
 impl<S: Clone + Ord, V: Clone> Tree<S, V> {
-    /// Returns the node of a key. A new node is added and subscribed to.
-    pub(super) fn node_of(&mut self, key: Arc<Key<S>>) -> NodeId {
+    /// Returns the node of a key, which is added and subscribed to if need be.
+    /// The caller lets something refer to it, or it would stay for ever.
+    pub(super) fn intern_node(&mut self, key: Arc<Key<S>>) -> NodeId {
         if let Some(id) = self.ids.get(&key) {
             return *id;
         }
@@ -41,7 +42,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                 cut_keys.push(key);
                 continue;
             }
-            let child = self.node_of(key);
+            let child = self.intern_node(key);
             children.insert(child);
             if let Some(node) = self.nodes.get_mut(&child) {
                 *node.parents.entry(id).or_default() += 1;
@@ -67,8 +68,9 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Records that a root does not show a node any more.
-    pub(super) fn drop_root(&mut self, root: RootId, id: NodeId) {
+    /// Records that a root does not show a node by itself any more. The node is
+    /// dropped if nothing refers to it.
+    pub(super) fn remove_from_root(&mut self, root: RootId, id: NodeId) {
         if let Some(node) = self.nodes.get_mut(&id) {
             node.roots.remove(&root);
         }
@@ -100,7 +102,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Checks whether a node may refer to a key. A reference that closes a
+    /// Returns whether a node may refer to a key. A reference that closes a
     /// cycle or nests too many nodes of one type may not be followed (C54).
     /// `limits` caches what is computed about the node.
     fn may_follow(&self, id: NodeId, key: &Key<S>, limits: &mut Option<Limits>) -> bool {

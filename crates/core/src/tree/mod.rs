@@ -141,6 +141,8 @@ struct Root<S, V> {
 }
 
 impl<S, V> Root<S, V> {
+    /// Returns whether the root shows a node by itself: it is its resource, or
+    /// it subscribes to it.
     fn refers_to(&self, node: NodeId) -> bool {
         self.node == node || self.subscribed.contains_key(&node)
     }
@@ -178,14 +180,14 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
     /// published.
     pub fn add_root(&mut self, key: Key<S>) -> RootId {
         let id = RootId(self.take_id());
-        let node = self.node_of(Arc::new(key));
+        let node = self.intern_node(Arc::new(key));
         let root = Root {
             node,
             subscribed: BTreeMap::new(),
             published: None,
         };
         self.roots.insert(id, root);
-        self.refer(id, node);
+        self.add_to_root(id, node);
         id
     }
 
@@ -197,7 +199,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         };
         self.dirty_roots.remove(&id);
         for node in root.subscribed.into_keys().chain([root.node]) {
-            self.drop_root(id, node);
+            self.remove_from_root(id, node);
         }
     }
 
@@ -209,8 +211,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         if !self.roots.contains_key(&id) {
             return;
         }
-        let node = self.node_of(Arc::new(key));
-        self.refer(id, node);
+        let node = self.intern_node(Arc::new(key));
+        self.add_to_root(id, node);
         if let Some(root) = self.roots.get_mut(&id) {
             *root.subscribed.entry(node).or_default() += 1;
         }
@@ -254,13 +256,13 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         warming_nodes.collect()
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes: the resources that are subscribed to.
     #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there are no nodes.
+    /// Returns whether the tree has no nodes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
@@ -271,13 +273,14 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         std::mem::take(&mut self.work)
     }
 
+    /// Returns an id that no node or root has.
     fn take_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
     }
 
-    /// Records that a root shows a node.
-    fn refer(&mut self, root: RootId, node_id: NodeId) {
+    /// Records that a root shows a node by itself. The root is published again.
+    fn add_to_root(&mut self, root: RootId, node_id: NodeId) {
         if let Some(node) = self.nodes.get_mut(&node_id) {
             node.roots.insert(root);
         }

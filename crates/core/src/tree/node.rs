@@ -56,7 +56,7 @@ pub(super) struct Version<S, V> {
 }
 
 impl<S, V> Node<S, V> {
-    /// Returns a node without versions.
+    /// Makes a node without versions.
     pub(super) fn new(key: Arc<Key<S>>) -> Self {
         Self {
             key,
@@ -71,34 +71,36 @@ impl<S, V> Node<S, V> {
         }
     }
 
-    /// Whether the node can be part of a snapshot.
+    /// Returns whether the node can be part of a snapshot.
     pub(super) fn is_ready(&self) -> bool {
         self.active.is_some()
     }
 
-    /// Whether nothing refers to the node.
+    /// Returns whether nothing refers to the node.
     pub(super) fn is_loose(&self) -> bool {
         self.parents.is_empty() && self.roots.is_empty()
     }
 
-    /// The active and the next version of the node, as far as it has them.
+    /// Returns the active and the next version of the node, as far as it has
+    /// them.
     pub(super) fn versions(&self) -> impl Iterator<Item = &Version<S, V>> {
         self.active.iter().chain(&self.next)
     }
 
-    /// Whether the node uses a child that its next version does not refer to.
+    /// Returns whether the node uses a child that its next version does not
+    /// refer to.
     pub(super) fn gives_up(&self, child: NodeId) -> bool {
         let next = self.next.as_ref();
         self.uses(child) && next.is_some_and(|version| !version.children.contains(&child))
     }
 
-    /// Whether a version of the node refers to a child.
+    /// Returns whether a version of the node refers to a child.
     pub(super) fn refers_to(&self, child: NodeId) -> bool {
         self.versions()
             .any(|version| version.children.contains(&child))
     }
 
-    /// Whether the version in use refers to a node.
+    /// Returns whether the version in use refers to a node.
     pub(super) fn uses(&self, child: NodeId) -> bool {
         let active = self.active.as_ref();
         active.is_some_and(|version| version.children.contains(&child))

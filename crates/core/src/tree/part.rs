@@ -35,7 +35,7 @@ pub enum Content<V> {
 }
 
 impl<V> Content<V> {
-    /// The resource in use, if there is one.
+    /// Returns the resource in use, if there is one.
     pub fn value(&self) -> Option<&V> {
         match self {
             Self::Value(value) | Self::Stale(value, _) => Some(value),
@@ -43,7 +43,7 @@ impl<V> Content<V> {
         }
     }
 
-    /// The error of the resource, if it has one.
+    /// Returns the error of the resource, if it has one.
     pub fn error(&self) -> Option<&WatchError> {
         match self {
             Self::Stale(_, error) | Self::Failed(error) => Some(error),
@@ -63,8 +63,8 @@ pub struct Snapshot<S, V> {
 }
 
 impl<S: Ord, V: Clone> Part<S, V> {
-    /// Returns a part. A part with too many levels of its own type becomes an
-    /// error (C54).
+    /// Makes a part. One with too many levels of its own type becomes an error
+    /// (C54).
     pub(super) fn new(key: Arc<Key<S>>, content: Content<V>, children: Children<S, V>) -> Self {
         let nested = children.of_type(key.type_url.as_str());
         let levels = 1 + nested.map(|part| part.levels).max().unwrap_or_default();
@@ -79,13 +79,13 @@ impl<S: Ord, V: Clone> Part<S, V> {
         }
     }
 
-    /// Whether the part replaces a resource that has too many levels.
+    /// Returns whether the part replaces a resource that has too many levels.
     pub(super) fn is_too_deep(&self) -> bool {
         self.levels > MAX_LEVELS
     }
 
-    /// Returns the part of a resource that is not followed, because it refers
-    /// to itself or is nested too deep. Its level makes all parts of its type
+    /// Makes the part of a resource that is not followed, because it refers to
+    /// itself or is nested too deep. Its level makes all parts of its type
     /// above it errors, too (C54).
     pub(super) fn too_deep(key: Arc<Key<S>>) -> Self {
         let message = format!(

@@ -24,7 +24,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
     }
 
     /// Publishes the changes, and then drops the nodes that are no longer part
-    /// of a snapshot (E18). Does nothing while subscriptions are to be made.
+    /// of a snapshot (E18). Does nothing while subscriptions are to be made: an
+    /// answer to one of them may change what is shown.
     fn settle(&mut self) {
         self.fail_withdrawn();
         self.follow_cut();
@@ -44,7 +45,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         for (root, node) in std::mem::take(&mut self.retired_subscriptions) {
             let root_state = self.roots.get(&root);
             if root_state.is_none_or(|root_state| !root_state.refers_to(node)) {
-                self.drop_root(root, node);
+                self.remove_from_root(root, node);
             }
         }
     }
@@ -143,12 +144,14 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
+    /// Returns the part of a node; `None` if it has no active version yet.
     fn part(&self, id: NodeId) -> Option<Arc<Part<S, V>>> {
         self.nodes.get(&id).and_then(|node| node.part.clone())
     }
 
-    /// Returns a list of children with the present parts of some nodes, and the
-    /// number of entries that were copied.
+    /// Returns a list of children with the present parts of these nodes in
+    /// place of their old ones, and the number of entries that were copied. A
+    /// node without a part changes nothing.
     fn replace_parts(
         &self,
         children: &Children<S, V>,
@@ -225,6 +228,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         Some(children)
     }
 
+    /// Returns whether a list of children has the resource of a node.
     fn is_listed(&self, id: NodeId, shown: Option<&Children<S, V>>) -> bool {
         let key = self.nodes.get(&id).map(|node| &node.key);
         key.zip(shown)

@@ -66,8 +66,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             .extend(deadline.map(|deadline| (deadline, id)));
     }
 
-    /// The moment at which [`Tree::handle_timeout`] is to be called; `None` if
-    /// no node waits.
+    /// Returns the moment at which [`Tree::handle_timeout`] is to be called;
+    /// `None` if no node waits.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
@@ -91,7 +91,9 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Applies an answer, which ends the wait for the first one.
+    /// Applies an answer about the resource of a node: it ends the wait for the
+    /// first one, an error that is not about the resource, and an earlier
+    /// removal. The content is the next version of the node.
     fn apply_answer(&mut self, id: NodeId, content: Content<V>, keys: Vec<Arc<Key<S>>>) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
@@ -134,7 +136,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.set_next(id, content, keys);
     }
 
-    /// The references of a version, those that are not followed included.
+    /// Returns the references of a version, those that are not followed
+    /// included.
     pub(super) fn keys_of(&self, version: &Version<S, V>) -> Vec<Arc<Key<S>>> {
         let children = version.children.iter().filter_map(|id| self.nodes.get(id));
         let children = children.map(|child| Arc::clone(&child.key));
@@ -196,7 +199,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                     warm_nodes.extend(
                         parents
                             .into_iter()
-                            .filter(|parent| self.is_warmed_by(*parent, id)),
+                            .filter(|parent| self.note_known_child(*parent, id)),
                     );
                 }
             }
@@ -212,8 +215,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
     }
 
     /// Records that a child of a node is known. Returns whether the next
-    /// version of the node waits for no further child.
-    fn is_warmed_by(&mut self, id: NodeId, child: NodeId) -> bool {
+    /// version of the node was waiting for it, and waits for no further child.
+    fn note_known_child(&mut self, id: NodeId, child: NodeId) -> bool {
         let next = self.nodes.get_mut(&id).and_then(|node| node.next.as_mut());
         next.is_some_and(|next| {
             let was_awaited = next.children.contains(&child);

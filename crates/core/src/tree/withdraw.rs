@@ -14,9 +14,10 @@ use super::{NodeId, Tree};
 use crate::sink::WatchError;
 
 impl<S: Clone + Ord, V: Clone> Tree<S, V> {
-    /// Keeps a removed resource in use if everything that refers to it is about
-    /// to stop doing so. Returns `false` if the removal has to take effect at
-    /// once.
+    /// Keeps a removed resource in use, with the error of its removal beside
+    /// it, if everything that refers to it is about to stop doing so. Returns
+    /// whether it is kept; if not, nothing has changed, and the caller applies
+    /// the removal.
     pub(super) fn withdraw(&mut self, id: NodeId, error: &WatchError) -> bool {
         if !self.is_leaving(id) {
             return false;
@@ -38,7 +39,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         true
     }
 
-    /// Checks whether everything that refers to a node is about to stop doing
+    /// Returns whether everything that refers to a node is about to stop doing
     /// so, or is about to be removed with it. References have no cycles.
     fn is_leaving(&self, id: NodeId) -> bool {
         let node = self.nodes.get(&id);

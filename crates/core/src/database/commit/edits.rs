@@ -139,7 +139,7 @@ impl TypeEdits {
         self.named = self.edits.len();
     }
 
-    /// The number of edits that are sorted by name.
+    /// Returns the number of edits that are sorted by name.
     pub(super) fn named(&self) -> usize {
         self.named
     }

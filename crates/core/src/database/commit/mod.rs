@@ -138,10 +138,13 @@ impl Commit {
         }
     }
 
-    /// Applies the next slice, of about `budget` names. Calls `on_change` with each name that has changed, and wakes the subscribers of the views that list one.
+    /// Applies the next slice, of about `budget` names. Calls `on_change` with
+    /// each name that has changed, and wakes the subscribers of the views that
+    /// list one.
     ///
     /// # Errors
-    /// If the resulting contents would be invalid; nothing has changed, and the commit is to be dropped.
+    /// If the resulting contents would be invalid; nothing has changed, and the
+    /// commit is to be dropped.
     pub fn advance(
         &mut self,
         db: &mut Database,

@@ -40,6 +40,7 @@ impl BaseSets {
         }
     }
 
+    /// Returns the virtual hosts in a set; none if there is no such set.
     fn members(&self, set: &str) -> impl Iterator<Item = EntryId> + '_ {
         self.0.get(set).into_iter().flatten().copied()
     }

@@ -19,7 +19,7 @@ struct DomainChange<'d> {
 }
 
 impl<'d> DomainChange<'d> {
-    /// Compares the domains before and after a change, which are sorted.
+    /// Compares the domains before and after a change; both lists are sorted.
     fn new(old_domains: &[Domain<'d>], new_domains: &[Domain<'d>]) -> Self {
         let mut domains = [old_domains, new_domains].concat();
         domains.sort_unstable();

@@ -79,7 +79,8 @@ impl HostIndex {
         self.suffix_counts.add(route, domain);
     }
 
-    /// Removes a domain of a virtual host. One that is not there is ignored.
+    /// Removes a domain of a virtual host, and its counts. One that is not
+    /// there is ignored.
     pub(super) fn remove(&mut self, route: &str, domain: Domain<'_>, owner: EntryId) {
         let hash = self.hash(route, domain);
         let is_it = |item: &DomainEntry| item.hash == hash && item.owner == owner;
@@ -287,6 +288,7 @@ impl HostIndex {
         (self.domains.len(), self.requested.entries().count())
     }
 
+    /// Returns the hash by which a domain of a route configuration is found.
     pub(super) fn hash(&self, route: &str, domain: Domain<'_>) -> u32 {
         self.hasher.hash_one((route, domain)) as u32
     }

@@ -23,11 +23,12 @@ impl RequestedHosts {
         self.0.remove(&(reversed_key(route, host).into(), entry));
     }
 
+    /// Returns whether no host has a subscriber.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All requested hosts.
+    /// Returns all requested hosts.
     pub(in super::super) fn entries(&self) -> impl Iterator<Item = EntryId> + '_ {
         self.0.iter().map(|(_, entry)| *entry)
     }

@@ -34,10 +34,10 @@ pub(super) struct HostMatch {
 }
 
 impl Table {
-    /// Returns the choice of a host for a client: the virtual host that a
-    /// domain gives it, else the one that has it as its name or alias, in a
-    /// form that hides no other. `None` if the type has no hosts, or if the
-    /// table is a cache, which does not know the virtual hosts that it lacks.
+    /// Returns what a client gets for a host: the virtual host that a domain
+    /// gives it, else the one that has it as its name or alias, in a form that
+    /// hides no other. `None` if the type has no hosts, or if the table is a
+    /// cache, which does not know the virtual hosts that it lacks.
     pub(in super::super) fn choose_host(
         &mut self,
         id: EntryId,
@@ -167,7 +167,8 @@ impl Table {
     /// Returns the virtual host whole if none of its domains hides another one.
     /// Otherwise a host that a wildcard matched gets a copy for itself alone,
     /// and any other host a copy without wildcards. `None` if such a copy would
-    /// have no domain.
+    /// have no domain. The name is not looked at: [`Self::rewrite_host`] adds
+    /// the requested one.
     fn choose_rewrite(
         &mut self,
         requested: EntryId,

@@ -68,6 +68,7 @@ impl RewrittenHosts {
         resource
     }
 
+    /// Forgets the virtual hosts that were rewritten for an entry.
     pub(super) fn forget(&mut self, entry: EntryId) {
         self.0.remove(&entry);
     }

@@ -46,7 +46,7 @@ impl SuffixCounts {
         }
     }
 
-    /// The number of domains of a route configuration under a suffix.
+    /// Returns the number of domains of a route configuration under a suffix.
     pub(super) fn count(&self, route: &str, suffix: &str) -> usize {
         let hash = self.hasher.hash_one((route, suffix));
         let entry = self.counts.find(hash, |(key, _)| *key == hash);

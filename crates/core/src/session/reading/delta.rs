@@ -31,7 +31,7 @@ pub(super) struct DeltaList {
 }
 
 impl DeltaList {
-    /// Returns the lists of a request of which nothing is read yet.
+    /// Makes the lists of a request of which nothing is read yet.
     pub(super) fn new(
         subscribe: Vec<Locator>,
         unsubscribe: Vec<Locator>,
@@ -125,22 +125,14 @@ impl Session {
         request: &mut UnfinishedRequest,
         budget: &mut usize,
     ) -> bool {
+        self.subscribe_wildcard(db, index, request);
         let NameList::Delta(list) = &mut request.list else {
             return true;
         };
-        if std::mem::take(&mut list.subscribes_wildcard) {
-            let type_stream = &mut self.type_streams[index];
-            type_stream.owes_response = true;
-            if !type_stream.kind.on_demand {
-                let change = SubscriptionChange::SubscribeScope(Scope::All);
-                type_stream.apply_change(db, &mut request.context, change);
-            }
-        }
-
         let locators = take_slice(&mut list.subscribe, budget);
         let selectors = self.parse_locators(db, &request.url, locators);
         for (selector, params) in selectors {
-            // The wildcard was applied above.
+            // It was subscribed to before all names.
             if selector == Selector::Wildcard {
                 continue;
             }
@@ -164,9 +156,31 @@ impl Session {
         list.subscribe.len() == 0 && self.read_base_hosts(db, index, request, budget)
     }
 
-    /// Adds base subscriptions that a request lacks, if a virtual host has the
-    /// host as a domain, and the stream may have more subscriptions. Returns
-    /// whether all are added.
+    /// Subscribes to the wildcard if the request does so, before its names; the
+    /// client is owed a response then. Does nothing when it is called again.
+    fn subscribe_wildcard(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        request: &mut UnfinishedRequest,
+    ) {
+        let NameList::Delta(list) = &mut request.list else {
+            return;
+        };
+        if !std::mem::take(&mut list.subscribes_wildcard) {
+            return;
+        }
+        let type_stream = &mut self.type_streams[index];
+        type_stream.owes_response = true;
+        if !type_stream.kind.on_demand {
+            let change = SubscriptionChange::SubscribeScope(Scope::All);
+            type_stream.apply_change(db, &mut request.context, change);
+        }
+    }
+
+    /// Adds base subscriptions that a request lacks. One is left out without a
+    /// report if no virtual host has the host as a domain, or the stream may
+    /// have no more subscriptions. Returns whether all are read.
     fn read_base_hosts(
         &mut self,
         db: &mut Database,

@@ -45,7 +45,9 @@ impl ListScan {
         part.len() == unscanned.len()
     }
 
-    /// Scans both lists of a delta request, the subscriptions first.
+    /// Scans both lists of a delta request, the subscriptions first. Returns
+    /// whether both are scanned to their end. `budget` is the number of names,
+    /// fewer if they are long.
     pub(super) fn scan_delta(&mut self, list: &DeltaList, mut budget: usize) -> bool {
         let subscribe = list.subscribe.as_slice();
         if self.next < subscribe.len() && !self.scan(subscribe, budget) {
@@ -60,8 +62,8 @@ impl ListScan {
     }
 }
 
-/// Whether a text is a glob. Only a structured name with a star is parsed, and
-/// the star may be encoded.
+/// Returns whether a text is a glob. Only a structured name with a star is
+/// parsed, and the star may be encoded.
 fn is_glob(text: &str) -> bool {
     let has_star = || text.contains('*') || text.contains('%');
     text.starts_with("xdstp:") && has_star() && Glob::parse(text).is_ok()

@@ -9,14 +9,15 @@ use crate::message::Locator;
 /// Bytes of a name that take about as long as all else that is done for it.
 const NAME_BYTES: usize = 256;
 
-/// The part of a slice that a name of `bytes` bytes takes.
+/// Returns the part of a slice that a name of this many bytes takes, as a
+/// number of short names.
 pub(super) fn weight(bytes: usize) -> usize {
     1 + bytes / NAME_BYTES
 }
 
 /// Counts the names at the front of a list that are within the budget, and
-/// subtracts their weight from it. The last of them may be heavier than the
-/// remaining budget.
+/// subtracts their weight from it. The last of them may be heavier than what is
+/// left of the budget, so that every slice makes progress.
 pub(super) fn count_within(list: &[Locator], budget: &mut usize) -> usize {
     let exceeds_budget = |locator: &Locator| {
         let is_over_budget = *budget == 0;

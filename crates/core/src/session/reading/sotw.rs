@@ -13,7 +13,7 @@ use crate::database::{Database, Scope};
 use crate::message::Locator;
 use crate::name::{Name, Selector};
 use crate::session::{Refusal, Session};
-use crate::source::{SubscriptionChange, SubscriptionKey};
+use crate::source::{RequestContext, SubscriptionChange, SubscriptionKey, TypeStream};
 
 /// The list of a SotW request; see the module's documentation.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ enum NewNames {
 }
 
 impl SotwList {
-    /// Returns a list of which nothing is compared yet.
+    /// Makes a list of which nothing is compared yet.
     pub(super) fn new(names: Vec<Locator>) -> Self {
         Self {
             listed: HashSet::new(),
@@ -57,7 +57,71 @@ impl SotwList {
         }
     }
 
-    /// Counts a refusal.
+    /// Ends subscriptions to names that the list lacks. Returns whether all
+    /// subscriptions are visited.
+    fn sweep_names(
+        &mut self,
+        db: &mut Database,
+        type_stream: &mut TypeStream,
+        context: &mut RequestContext,
+        budget: &mut usize,
+    ) -> bool {
+        let unswept = self.unswept.get_or_insert_with(|| {
+            // With every ACK a client repeats its list, and nothing is swept.
+            let lists_all = self.listed.len() == type_stream.subscriptions.len();
+            let keys = type_stream.subscriptions.keys();
+            let keys = keys.take(if lists_all { 0 } else { usize::MAX });
+            keys.collect::<Vec<_>>().into_iter()
+        });
+        for key in unswept.by_ref().take(*budget) {
+            *budget -= 1;
+            if !self.listed.contains(&key) {
+                let name = db.name(type_stream.type_id, key.entry).clone();
+                let change = SubscriptionChange::Unsubscribe(name, key.params);
+                type_stream.apply_change(db, context, change);
+            }
+        }
+        unswept.len() == 0
+    }
+
+    /// Records for listed names whether a plain name, a locator or both make
+    /// their subscriptions (TP2), if that has to be told. Returns whether that
+    /// is done for all of them.
+    fn update_origins(
+        &mut self,
+        db: &Database,
+        type_stream: &mut TypeStream,
+        budget: &mut usize,
+    ) -> bool {
+        let Some(times_listed) = &mut self.times_listed else {
+            return true;
+        };
+        while *budget > 0
+            && let Some((name, times)) = times_listed.pop_first()
+        {
+            *budget -= 1;
+            type_stream.update_origins(db, &name, times);
+        }
+        times_listed.is_empty()
+    }
+
+    /// Ends subscriptions to scopes that the list lacks.
+    fn sweep_scopes(
+        &self,
+        db: &mut Database,
+        type_stream: &mut TypeStream,
+        context: &mut RequestContext,
+    ) {
+        let cursors = type_stream.client_cache.cursors().iter();
+        let scopes = cursors.map(|cursor| cursor.scope.clone());
+        let unlisted = scopes.filter(|scope| !self.scopes.contains(scope));
+        for scope in unlisted.collect::<Vec<_>>() {
+            let change = SubscriptionChange::UnsubscribeScope(scope);
+            type_stream.apply_change(db, context, change);
+        }
+    }
+
+    /// Counts a name that is refused for this reason.
     fn count_refusal(&mut self, refusal: Refusal) {
         let mut counts = self.refusals.iter_mut();
         match counts.find(|(counted, _)| *counted == refusal) {
@@ -148,8 +212,8 @@ impl Session {
         list.names.len() == 0
     }
 
-    /// Ends subscriptions that the list lacks. Returns whether all
-    /// subscriptions are visited.
+    /// Ends subscriptions that the list lacks, to names and then to scopes.
+    /// Returns whether all are visited.
     pub(super) fn sweep_unlisted(
         &mut self,
         db: &mut Database,
@@ -160,45 +224,13 @@ impl Session {
         let NameList::Sotw(list) = &mut request.list else {
             return true;
         };
-        let type_stream = &mut self.type_streams[index];
-        let unswept = list.unswept.get_or_insert_with(|| {
-            // With every ACK a client repeats its list, and nothing is swept.
-            let lists_all = list.listed.len() == type_stream.subscriptions.len();
-            let keys = type_stream.subscriptions.keys();
-            let keys = keys.take(if lists_all { 0 } else { usize::MAX });
-            keys.collect::<Vec<_>>().into_iter()
-        });
-        for key in unswept.by_ref().take(*budget) {
-            *budget -= 1;
-            if !list.listed.contains(&key) {
-                let name = db.name(type_stream.type_id, key.entry).clone();
-                let change = SubscriptionChange::Unsubscribe(name, key.params);
-                type_stream.apply_change(db, &mut request.context, change);
-            }
-        }
-        if unswept.len() > 0 {
+        let (type_stream, context) = (&mut self.type_streams[index], &mut request.context);
+        if !list.sweep_names(db, type_stream, context, budget)
+            || !list.update_origins(db, type_stream, budget)
+        {
             return false;
         }
-
-        if let Some(times_listed) = &mut list.times_listed {
-            while *budget > 0
-                && let Some((name, times)) = times_listed.pop_first()
-            {
-                *budget -= 1;
-                type_stream.update_origins(db, &name, times);
-            }
-            if !times_listed.is_empty() {
-                return false;
-            }
-        }
-
-        let cursors = type_stream.client_cache.cursors().iter();
-        let scopes = cursors.map(|cursor| cursor.scope.clone());
-        let unlisted = scopes.filter(|scope| !list.scopes.contains(scope));
-        for scope in unlisted.collect::<Vec<_>>() {
-            let change = SubscriptionChange::UnsubscribeScope(scope);
-            type_stream.apply_change(db, &mut request.context, change);
-        }
+        list.sweep_scopes(db, type_stream, context);
         true
     }
 
@@ -207,6 +239,22 @@ impl Session {
     /// the whole set, for types that have one (S38). Returns whether all new
     /// names are read.
     pub(super) fn subscribe_listed(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        request: &mut UnfinishedRequest,
+        budget: &mut usize,
+    ) -> bool {
+        if !self.subscribe_new_names(db, index, request, budget) {
+            return false;
+        }
+        self.subscribe_new_scopes(db, index, request);
+        true
+    }
+
+    /// Subscribes to the names of the list that are new, and refuses those
+    /// beyond the limits. Returns whether all of them are read.
+    fn subscribe_new_names(
         &mut self,
         db: &mut Database,
         index: usize,
@@ -234,12 +282,23 @@ impl Session {
             let change = SubscriptionChange::Subscribe(name, params);
             self.type_streams[index].apply_change(db, &mut request.context, change);
         }
-        if let NewNames::Unread(names) = &list.new_names
-            && names.len() > 0
-        {
-            return false;
+        match &list.new_names {
+            NewNames::Unread(names) => names.len() == 0,
+            NewNames::Collected(_) => true,
         }
+    }
 
+    /// Subscribes to the scopes of the list that are new, and refuses those
+    /// beyond the limits. They are few, so they are read at once.
+    fn subscribe_new_scopes(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        request: &mut UnfinishedRequest,
+    ) {
+        let NameList::Sotw(list) = &mut request.list else {
+            return;
+        };
         for scope in std::mem::take(&mut list.scopes) {
             if self.type_streams[index]
                 .client_cache
@@ -261,7 +320,6 @@ impl Session {
             let change = SubscriptionChange::SubscribeScope(scope);
             type_stream.apply_change(db, &mut request.context, change);
         }
-        true
     }
 
     /// Reports the refusals of a list, if they differ from those of the last

@@ -21,7 +21,7 @@ pub(crate) struct PartialAdvance {
 }
 
 impl PartialAdvance {
-    /// Whether every item of the advance was sent.
+    /// Returns whether every item of the advance was sent.
     pub(crate) fn is_sent(&self) -> bool {
         self.sent == self.changes.items.len()
     }
@@ -47,12 +47,12 @@ pub(crate) struct Advance {
 }
 
 impl Advance {
-    /// Whether the advance has no item.
+    /// Returns whether the advance has no item.
     pub(crate) fn is_empty(&self) -> bool {
         self.items().next().is_none()
     }
 
-    /// The items of the advance's range, without the excluded ones.
+    /// Returns the items of the advance's range, without the excluded ones.
     pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
         let changes = self.changes.as_ref();
         let items = changes.map_or(&[][..], |changes| &changes.items[self.range.clone()]);
@@ -61,20 +61,22 @@ impl Advance {
         indexed.filter(is_included).map(|(_, item)| item)
     }
 
-    /// The item of a name: `Some(None)` if the item is a removal, `None` if the
-    /// advance has no item of the name.
+    /// Returns the item of a name: `Some(None)` if the item is a removal,
+    /// `None` if the advance has no item of the name.
     pub(crate) fn item(&self, name: &Name) -> Option<&Option<Arc<Resource>>> {
         let changes = self.changes.as_ref()?;
         let index = changes.find(name).filter(|index| self.includes(*index))?;
         Some(&changes.items[index].1)
     }
 
+    /// Returns whether the item at an index of the changes is in the range and
+    /// not excluded.
     fn includes(&self, index: usize) -> bool {
         self.range.contains(&index) && self.excluded.binary_search(&index).is_err()
     }
 
-    /// The replaced resources that refer to others, each with the one that
-    /// replaces it; `None` if it is removed.
+    /// Returns the replaced resources that refer to others, each with the one
+    /// that replaces it; `None` if it is removed.
     pub(crate) fn replacements(
         &self,
     ) -> impl Iterator<Item = (&Arc<Resource>, Option<&Arc<Resource>>)> {
@@ -86,16 +88,17 @@ impl Advance {
         })
     }
 
-    /// The variants of the advance's items that are removed, or that other
-    /// variants replace (TP2).
+    /// Returns the variants of the advance's items that are removed, or that
+    /// other variants replace (TP2).
     pub(crate) fn replaced_variants(&self) -> impl Iterator<Item = Variant> {
         let variants = self.all_replaced_variants();
         let included_variants = variants.filter(|(name, _)| self.item(name).is_some());
         included_variants.cloned()
     }
 
-    /// The constraints of the variant of a name that another variant replaces,
-    /// or that is removed; `None` if the same variant changes or is new.
+    /// Returns the constraints of the variant of a name that another variant
+    /// replaces, or that is removed; `None` if the same variant changes or is
+    /// new.
     pub(crate) fn replaced_variant_of(&self, name: &Name) -> Option<&Option<Constraints>> {
         let mut variants = self.all_replaced_variants();
         variants
@@ -103,16 +106,16 @@ impl Advance {
             .map(|(_, constraints)| constraints)
     }
 
-    /// The replaced and removed variants of all items of the changes, whether
-    /// they are in the range or not.
+    /// Returns the replaced and removed variants of all items of the changes,
+    /// whether they are in the range or not.
     fn all_replaced_variants(&self) -> impl Iterator<Item = &Variant> {
         let changes = self.changes.iter();
         changes.flat_map(|changes| &changes.replaced_variants)
     }
 
-    /// The variant that the client loses by an item, or `None` if the item is
-    /// an upsert that replaces no other variant. A removal removes the variant
-    /// without constraints, unless another one is known.
+    /// Returns the variant that the client loses by an item, or `None` if the
+    /// item is an upsert that replaces no other variant. A removal removes the
+    /// variant without constraints, unless another one is known.
     pub(crate) fn removed_variant(
         &self,
         name: &Name,

@@ -10,12 +10,13 @@ use crate::resource::{Resource, Version};
 /// that it is for (S84).
 pub(crate) type Variant = (Name, Option<Constraints>);
 
-/// The variant of a resource.
+/// Returns the variant of a resource.
 pub(crate) fn variant_of(resource: &Resource) -> Variant {
     (resource.name.clone(), resource.constraints.clone())
 }
 
-/// Whether two resources are the same variant, so that one replaces the other.
+/// Returns whether two resources are the same variant, so that one replaces the
+/// other.
 pub(crate) fn same_variant(first: &Resource, second: &Resource) -> bool {
     first.name == second.name && first.constraints == second.constraints
 }
@@ -45,7 +46,8 @@ pub(crate) struct CachedResource {
 }
 
 impl CachedResource {
-    /// A resource that the client ACKed, or named the version of.
+    /// Makes the record of a resource that the client ACKed, or named the
+    /// version of.
     pub(crate) fn accepted(resource: &Arc<Resource>) -> Self {
         Self {
             resource: Arc::clone(resource),
@@ -53,7 +55,8 @@ impl CachedResource {
         }
     }
 
-    /// A resource that the client has from an earlier stream.
+    /// Makes the record of a resource that the client has from an earlier
+    /// stream.
     pub(crate) fn resumed(resource: Arc<Resource>) -> Self {
         Self {
             resource,
@@ -61,7 +64,8 @@ impl CachedResource {
         }
     }
 
-    /// A resource of a NACKed response, which the client may have taken.
+    /// Makes the record of a resource of a NACKed response, which the client
+    /// may have taken.
     pub(crate) fn maybe_taken(resource: Arc<Resource>) -> Self {
         Self {
             resource,
@@ -69,8 +73,8 @@ impl CachedResource {
         }
     }
 
-    /// A resource from an earlier stream whose body is not known. Its version
-    /// may be unknown, too ([`Version::unknown`]).
+    /// Makes the record of a resource from an earlier stream whose body is not
+    /// known. Its version may be unknown, too ([`Version::unknown`]).
     pub(crate) fn unknown_body(name: Name, version: Version) -> Self {
         Self::resumed(Arc::new(Resource {
             name,
@@ -83,12 +87,13 @@ impl CachedResource {
         }))
     }
 
+    /// Returns whether the client surely holds the resource.
     pub(crate) fn is_accepted(&self) -> bool {
         self.certainty == Certainty::Accepted
     }
 
-    /// Whether the client accepted the resource at some time: it can be sent in
-    /// place of one that the client NACKed.
+    /// Returns whether the client accepted the resource at some time: it can be
+    /// sent in place of one that the client NACKed.
     pub(crate) fn was_accepted(&self) -> bool {
         matches!(
             self.certainty,
@@ -96,16 +101,18 @@ impl CachedResource {
         )
     }
 
-    /// Whether the resource's body is not known, and so neither its references.
+    /// Returns whether the resource's body is not known, and so neither its
+    /// references.
     pub(crate) fn has_unknown_body(&self) -> bool {
         self.resource.body.is_none()
     }
 
-    /// Whether another record has the same variant and certainty.
+    /// Returns whether another record has the same variant and certainty.
     pub(crate) fn is_same_record(&self, other: &Self) -> bool {
         self.certainty == other.certainty && same_variant(&self.resource, &other.resource)
     }
 
+    /// Returns whether the record is of this variant.
     pub(crate) fn is_variant(&self, (name, constraints): &Variant) -> bool {
         self.resource.name == *name && self.resource.constraints == *constraints
     }

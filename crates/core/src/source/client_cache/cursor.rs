@@ -31,8 +31,8 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Returns a cursor at the beginning of its view: the client holds nothing
-    /// by it.
+    /// Makes a cursor at the beginning of its view: the client holds nothing by
+    /// it.
     pub(crate) fn new(scope: Scope, id: CursorId) -> Self {
         Self {
             scope,
@@ -45,10 +45,10 @@ impl Cursor {
         }
     }
 
-    /// The resource that the client holds of a name by this cursor: from the
-    /// acknowledged part of an advance, else from the resume point, else from
-    /// the view at the cursor's position. `None` if it holds none. Exceptions
-    /// are the caller's affair.
+    /// Returns the resource that the client holds of a name by this cursor:
+    /// from the acknowledged part of an advance, else from the resume point,
+    /// else from the view at the cursor's position. `None` if it holds none.
+    /// Exceptions are the caller's affair.
     pub(crate) fn held_resource(
         &self,
         db: &mut Database,
@@ -78,7 +78,7 @@ impl Cursor {
         resource.as_ref().map(CachedResource::accepted)
     }
 
-    /// Whether a name is in the cursor's scope.
+    /// Returns whether a name is in the cursor's scope.
     pub(crate) fn covers(&self, name: &Name) -> bool {
         match &self.scope {
             Scope::All => true,
@@ -103,17 +103,17 @@ impl Cursor {
         self.resume_point = Some(point).filter(|point| point.len() > 0);
     }
 
-    /// The resume point, or `None` once the advance from it was begun.
+    /// Returns the resume point, or `None` once the advance from it was begun.
     pub(crate) fn unsent_resume_point(&self) -> Option<&Arc<ResumePoint>> {
         self.resume_point.as_ref().filter(|_| !self.is_resume_sent)
     }
 
-    /// Whether the view has a change that was not sent.
+    /// Returns whether the view has a change that was not sent.
     pub(crate) fn has_changes(&self, db: &Database) -> bool {
         db.head(self.id) != self.sent_position || self.unsent_resume_point().is_some()
     }
 
-    /// The number of changes of the view that were not sent.
+    /// Returns the number of changes of the view that were not sent.
     pub(crate) fn unsent_count(&self, db: &Database) -> usize {
         let changes = db.head(self.id).saturating_sub(self.sent_position);
         let changes = usize::try_from(changes).unwrap_or(usize::MAX);
@@ -132,8 +132,8 @@ impl Cursor {
             .retain(|partial_advance| partial_advance.changes.to > position);
     }
 
-    /// All resources that the client holds by this view, sorted by name.
-    /// Exceptions are among them.
+    /// Returns all resources that the client holds by this view, sorted by
+    /// name. Exceptions are among them.
     pub(crate) fn held_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
         let mut held_resources = db.resources_at(self.id, self.position);
         if let Some(point) = &self.resume_point {
@@ -154,7 +154,7 @@ impl Cursor {
         held_resources
     }
 
-    /// The acknowledged items of a partial advance.
+    /// Returns the acknowledged items of a partial advance.
     fn acknowledged_items(&self) -> &[Item] {
         self.partial_advances.front().map_or(&[], |partial| {
             &partial.changes.items[..partial.acknowledged]

@@ -67,7 +67,7 @@ pub(crate) struct ClientCache {
 }
 
 impl ClientCache {
-    /// The cache of a client that holds nothing.
+    /// Makes the cache of a client that holds nothing.
     pub(crate) fn new(type_id: TypeId) -> Self {
         Self {
             type_id,
@@ -83,9 +83,9 @@ impl ClientCache {
 
     // Queries.
 
-    /// The resources that the client holds, or may hold, of a name by its last
-    /// acknowledgement: at most one if a cursor decides the name, else those of
-    /// the records.
+    /// Returns the resources that the client holds, or may hold, of a name by
+    /// its last acknowledgement: at most one if a cursor decides the name, else
+    /// those of the records.
     pub(crate) fn held(&self, db: &mut Database, name: &Name) -> Vec<CachedResource> {
         match self.deciding_cursor(name) {
             Some(cursor) => {
@@ -96,8 +96,8 @@ impl ClientCache {
         }
     }
 
-    /// The resources that the client will hold of a name once it has ACKed
-    /// every response that was sent.
+    /// Returns the resources that the client will hold of a name once it has
+    /// ACKed every response that was sent.
     pub(crate) fn held_after_acks(&self, db: &mut Database, name: &Name) -> Vec<CachedResource> {
         let mut held_resources = self.held(db, name);
         let cursor = self.covering_cursor(name).map(|cursor| cursor.id);
@@ -107,8 +107,8 @@ impl ClientCache {
         held_resources
     }
 
-    /// The resources that the client will hold of a name once it has ACKed
-    /// every response that was sent, and a push besides.
+    /// Returns the resources that the client will hold of a name once it has
+    /// ACKed every response that was sent, and a push besides.
     pub(crate) fn held_after_push(
         &self,
         db: &mut Database,
@@ -121,7 +121,7 @@ impl ClientCache {
         held_resources
     }
 
-    /// All resources of known body that the client may hold of a name,
+    /// Returns all resources of known body that the client may hold of a name,
     /// whichever of the pending responses it ACKs.
     pub(crate) fn maybe_held(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let held_records = self.held(db, name).into_iter();
@@ -140,9 +140,9 @@ impl ClientCache {
         maybe_held
     }
 
-    /// Whether a pending advance removes another variant of the name than that
-    /// of `new`: the client keeps the other variant if it NACKs. `new` is
-    /// `None` for a removal, for which any variant counts as another.
+    /// Returns whether a pending advance removes another variant of the name
+    /// than that of `new`: the client keeps the other variant if it NACKs.
+    /// `new` is `None` for a removal, for which any variant counts as another.
     pub(crate) fn may_keep_other_variant(&self, name: &Name, new: Option<&Arc<Resource>>) -> bool {
         let pending_acks = self.pending_acks.iter();
         let advances = pending_acks.flat_map(|pending_ack| &pending_ack.advances);
@@ -152,7 +152,7 @@ impl ClientCache {
             .any(|(_, constraints)| new.is_none_or(|new| new.constraints != constraints))
     }
 
-    /// Whether no pending advance removes a variant.
+    /// Returns whether no pending advance removes a variant.
     pub(crate) fn pending_acks_only_add(&self) -> bool {
         let pending_acks = self.pending_acks.iter();
         let mut advances = pending_acks.flat_map(|pending_ack| &pending_ack.advances);
@@ -163,7 +163,7 @@ impl ClientCache {
         })
     }
 
-    /// Whether the client holds a resource of unknown body.
+    /// Returns whether the client holds a resource of unknown body.
     pub(crate) fn has_unknown_bodies(&self) -> bool {
         let mut points = self
             .cursors
@@ -172,76 +172,85 @@ impl ClientCache {
         self.unknown_bodies > 0 || points.any(|point| point.has_unknown_bodies())
     }
 
-    /// The sum of the fingerprints of all accepted records.
+    /// Returns the sum of the fingerprints of all accepted records.
     pub(crate) fn fingerprint_sum(&self) -> u128 {
         self.fingerprint_sum
     }
 
+    /// Returns all records, in no order.
     pub(crate) fn records(&self) -> impl Iterator<Item = &CachedResource> {
         self.records.iter()
     }
 
-    /// The number of records.
+    /// Returns the number of records.
     pub(crate) fn record_count(&self) -> usize {
         self.records.len()
     }
 
-    /// The names that a cursor covers and whose records count instead.
+    /// Returns the names that a cursor covers and whose records count instead.
     pub(crate) fn exceptions(&self) -> &BTreeSet<Name> {
         &self.exceptions
     }
 
+    /// Returns the open cursors, in the order in which they were opened.
     pub(crate) fn cursors(&self) -> &[Cursor] {
         &self.cursors
     }
 
-    /// The sum of the heads of all views: it grows with each change of one.
+    /// Returns the sum of the heads of all views. It grows with each change of
+    /// any of them, so two equal sums mean that nothing changed in between.
     pub(crate) fn heads_sum(&self, db: &Database) -> Position {
         self.cursors.iter().map(|cursor| db.head(cursor.id)).sum()
     }
 
+    /// Returns an open cursor.
     pub(crate) fn cursor(&self, id: CursorId) -> Option<&Cursor> {
         self.cursors.iter().find(|cursor| cursor.id == id)
     }
 
+    /// Returns an open cursor, to be changed.
     pub(crate) fn cursor_mut(&mut self, id: CursorId) -> Option<&mut Cursor> {
         self.cursors.iter_mut().find(|cursor| cursor.id == id)
     }
 
+    /// Returns the cursor of this very scope.
     pub(crate) fn cursor_of(&self, scope: &Scope) -> Option<&Cursor> {
         self.cursors.iter().find(|cursor| cursor.scope == *scope)
     }
 
-    /// The first cursor that covers a name; others leave it to that one (S26).
+    /// Returns the first cursor that covers a name; others leave it to that one
+    /// (S26).
     pub(crate) fn covering_cursor(&self, name: &Name) -> Option<&Cursor> {
         self.cursors.iter().find(|cursor| cursor.covers(name))
     }
 
-    /// The cursor by which a name is held; `None` if records decide.
+    /// Returns the cursor by which a name is held; `None` if records decide.
     fn deciding_cursor(&self, name: &Name) -> Option<&Cursor> {
         let cursor = self.covering_cursor(name)?;
         (!self.exceptions.contains(name)).then_some(cursor)
     }
 
+    /// Returns the pending ACKs, the oldest first.
     pub(crate) fn pending_acks(&self) -> &VecDeque<PendingAck> {
         &self.pending_acks
     }
 
-    /// The pending ACK of a response; `None` if it was merged into another.
+    /// Returns the pending ACK of a response; `None` if it was merged into
+    /// another.
     pub(crate) fn pending_ack(&self, nonce: &Nonce) -> Option<&PendingAck> {
         self.pending_acks
             .iter()
             .find(|pending_ack| pending_ack.nonce == *nonce)
     }
 
-    /// The last answer to a subscription whose ACK is pending.
+    /// Returns the last answer to a subscription whose ACK is pending.
     pub(crate) fn pending_answer(&self, subscription: super::SubscriptionKey) -> Option<&Answer> {
         let mut pending_acks = self.pending_acks.iter().rev();
         pending_acks.find_map(|pending_ack| pending_ack.answer_to(subscription))
     }
 
-    /// Whether the ACK of a response is pending: its own, or that of a later
-    /// response that it was merged into.
+    /// Returns whether the ACK of a response is pending: its own, or that of a
+    /// later response that it was merged into.
     pub(crate) fn is_pending(&self, nonce: &Nonce) -> bool {
         let mut pending_acks = self.pending_acks.iter();
         pending_acks.any(|pending_ack| {
@@ -250,8 +259,9 @@ impl ClientCache {
     }
 
     /// Takes all updates and answers out of the pending ACK that the response
-    /// with this nonce was merged into, since it is not recorded which response
-    /// had which. `None` if the response was not merged.
+    /// with this nonce was merged into, since it is not recorded which of its
+    /// responses had which. `None` if the response was not merged. The pending
+    /// ACK itself stays.
     pub(super) fn take_merged(&mut self, nonce: &Nonce) -> Option<(Vec<Update>, Vec<Answer>)> {
         let mut pending_acks = self.pending_acks.iter_mut();
         let pending_ack =
@@ -263,6 +273,7 @@ impl ClientCache {
 
     // Cursors.
 
+    /// Adds a cursor that was opened in the database.
     pub(super) fn add_cursor(&mut self, cursor: Cursor) {
         self.cursors.push(cursor);
     }
@@ -319,7 +330,8 @@ impl ClientCache {
         }
     }
 
-    /// Whether the pending ACKs, or the updates in them, exceed their limits.
+    /// Returns whether the pending ACKs, or the updates in them, exceed their
+    /// limits.
     fn exceeds_limits(&self) -> bool {
         let pending_acks = self.pending_acks.iter();
         let updates: usize = pending_acks
@@ -347,7 +359,7 @@ impl ClientCache {
         }
     }
 
-    /// SotW: adds updates of a NACKed response to the later pending responses,
+    /// Adds updates of a NACKed SotW response to the later pending responses,
     /// which contain the same resources, up to the first that changes the
     /// variant itself. A `whole` set contains every name, another response only
     /// the names of its updates.

@@ -26,7 +26,7 @@ pub(crate) struct Update {
 }
 
 impl Update {
-    /// An update that adds a resource, or replaces it.
+    /// Makes an update that adds a resource, or replaces it.
     pub(crate) fn upsert(resource: &Arc<Resource>, requested_name: Option<Name>) -> Self {
         Self {
             variant: variant_of(resource),
@@ -37,7 +37,7 @@ impl Update {
         }
     }
 
-    /// An update that removes a variant.
+    /// Makes an update that removes a variant.
     pub(crate) fn remove(variant: Variant, requested_name: Option<Name>) -> Self {
         Self {
             variant,
@@ -48,15 +48,17 @@ impl Update {
         }
     }
 
+    /// Returns the name of the variant.
     pub(crate) fn name(&self) -> &Name {
         &self.variant.0
     }
 
-    /// The name by whose evaluation the update came into the response.
+    /// Returns the name by whose evaluation the update came into the response.
     pub(crate) fn requested_name(&self) -> &Name {
         self.requested_name.as_ref().unwrap_or(&self.variant.0)
     }
 
+    /// Returns whether the update removes its variant.
     pub(crate) fn is_removal(&self) -> bool {
         self.resource.is_none()
     }
@@ -106,7 +108,7 @@ pub(crate) struct PendingAck {
 }
 
 impl PendingAck {
-    /// The updates of one name.
+    /// Returns the response's updates of one name.
     pub(crate) fn updates_of(&self, name: &Name) -> &[Update] {
         updates_of(&self.updates, name)
     }
@@ -122,8 +124,8 @@ impl PendingAck {
         apply_updates(&self.advances, &self.updates, cursor, name, held_resources);
     }
 
-    /// Whether the response removes a variant of a name, even if it adds the
-    /// variant again.
+    /// Returns whether the response removes a variant of a name, even if it
+    /// adds the variant again.
     pub(crate) fn removes(&self, name: &Name) -> bool {
         let mut updates = self.updates_of(name).iter();
         let mut advances = self.advances.iter();
@@ -135,19 +137,20 @@ impl PendingAck {
             || advances.any(advance_removes)
     }
 
+    /// Returns the response's answer to a subscription, if it has one.
     pub(crate) fn answer_to(&self, subscription: SubscriptionKey) -> Option<&Answer> {
         self.answers
             .iter()
             .find(|answer| answer.subscription == subscription)
     }
 
-    /// The resources of the response.
+    /// Returns the resources of the response.
     pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
         resources_of(&self.updates, &self.advances)
     }
 }
 
-/// The resources of updates and advances.
+/// Returns the resources of updates and advances.
 pub(crate) fn resources_of<'r>(
     updates: &'r [Update],
     advances: &'r [Advance],
@@ -157,8 +160,8 @@ pub(crate) fn resources_of<'r>(
     upserts.chain(items.filter_map(|(_, item)| item.as_ref()))
 }
 
-/// The updates of one name among updates that are sorted by variant, and so by
-/// name.
+/// Returns the updates of one name among updates that are sorted by variant,
+/// and so by name.
 pub(crate) fn updates_of<'s>(updates: &'s [Update], name: &Name) -> &'s [Update] {
     let start = updates.partition_point(|update| update.name() < name);
     let length = updates[start..].partition_point(|update| update.name() == name);
@@ -294,7 +297,8 @@ fn merge_update(updates: &mut BTreeMap<Variant, Update>, mut update: Update) {
     updates.insert(update.variant.clone(), update);
 }
 
-/// Whether the text of a NACK mentions a name.
+/// Returns whether the text of a NACK contains a name: a hint to what it is
+/// about, never a proof (S64).
 pub(crate) fn error_mentions(error: &ErrorDetail, name: &Name) -> bool {
     error.message.contains(name.as_str())
 }

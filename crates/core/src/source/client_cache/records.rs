@@ -11,11 +11,12 @@ use crate::name::Name;
 const MAX_MAYBE_TAKEN: usize = 4;
 
 impl ClientCache {
+    /// Returns the hash by which the records of a name are found.
     fn hash(&self, name: &Name) -> u64 {
         self.hasher.hash_one(name.as_str())
     }
 
-    /// The records of a name, of all variants.
+    /// Returns the records of a name, of all variants.
     pub(in crate::source) fn records_of(
         &self,
         name: &Name,
@@ -24,7 +25,8 @@ impl ClientCache {
         same_hash.filter(move |record| record.resource.name == *name)
     }
 
-    /// Adds a record to those of its name, and counts it in the totals.
+    /// Adds a record to those of its name, and counts it in the totals. The
+    /// caller has dropped a record that it replaces.
     fn insert(&mut self, record: CachedResource) {
         self.fingerprint_sum = self
             .fingerprint_sum
@@ -63,7 +65,7 @@ impl ClientCache {
         }
     }
 
-    /// Replaces the records of a name.
+    /// Replaces all records of a name by these, which are of the same name.
     fn replace_records(&mut self, name: &Name, records: Vec<CachedResource>) {
         self.drop_records(name, |_| false);
         records.into_iter().for_each(|record| self.insert(record));
@@ -90,7 +92,8 @@ impl ClientCache {
     /// Records a resource that the client holds, or may hold, in place of the
     /// record of the same variant and certainty. A client may have taken any of
     /// several NACKed versions, and use its references (S17, S81), so all of
-    /// these are recorded, up to a limit.
+    /// these are recorded; one beyond the limit replaces all of them. If a
+    /// cursor covers the name, it becomes an exception.
     pub(in crate::source) fn record(&mut self, db: &mut Database, record: CachedResource) {
         let name = record.resource.name.clone();
         self.make_exception(db, &name);
@@ -151,8 +154,8 @@ impl ClientCache {
         }
     }
 
-    /// Whether the records of a name agree with what the client would hold by
-    /// the covering cursor.
+    /// Returns whether the records of a name agree with what the client would
+    /// hold by the covering cursor.
     fn agrees_with_cursor(&self, db: &mut Database, name: &Name) -> bool {
         let cursor = self.covering_cursor(name);
         let cursor_resource =
@@ -171,7 +174,7 @@ impl ClientCache {
     }
 }
 
-/// The fingerprint of a record as it counts in the sum: zero unless the
+/// Returns the fingerprint of a record as it counts in the sum: zero unless the
 /// resource is accepted.
 fn counted_fingerprint(record: &CachedResource) -> u128 {
     match record.is_accepted() {
