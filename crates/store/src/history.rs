@@ -18,6 +18,12 @@ pub enum HistoryError {
         /// The newest.
         newest: u64,
     },
+    /// A revision was listed, and has left the history since.
+    #[error("revision {revision} has just left the history: try again, with newer revisions")]
+    Forgotten {
+        /// The revision.
+        revision: u64,
+    },
     /// There are no revisions.
     #[error("there are no revisions yet: nothing was applied")]
     Empty,
@@ -33,7 +39,7 @@ const PAGE: usize = 100;
 /// another, which may be the earlier one.
 ///
 /// # Errors
-/// A revision is not known, or the store cannot be read.
+/// A revision is not known, or not any more, or the store cannot be read.
 pub fn changes_between(
     store: &dyn Store,
     start: u64,
@@ -43,8 +49,10 @@ pub fn changes_between(
     let revisions = revisions_between(store, first, last)?;
     let mut net_changes: BTreeMap<RowKey, (Option<Row>, Option<Row>)> = BTreeMap::new();
     for revision in revisions {
-        // A revision that the store has forgotten since it was listed has none.
-        for change in store.changes(revision)?.unwrap_or_default() {
+        let changes = store.changes(revision)?;
+        // A change without it would be of other contents than those of `start`.
+        let changes = changes.ok_or(HistoryError::Forgotten { revision })?;
+        for change in changes {
             let entry = net_changes.entry(change.key);
             let (_, after) = entry.or_insert((change.before, None));
             *after = change.after;
@@ -102,6 +110,8 @@ fn revisions_between(store: &dyn Store, first: u64, last: u64) -> Result<Vec<u64
 
 #[cfg(test)]
 mod tests {
+    use trunkline::{Kept, Repeatable, StoredTransaction};
+
     use super::*;
     use crate::MemoryStore;
     use crate::suite::{change, row, step, transaction};
@@ -138,5 +148,52 @@ mod tests {
             "revision 1 is not known: those from 2 to 9 are kept"
         );
         assert!(between(2, 10).is_err());
+    }
+
+    /// A store that forgets a revision as soon as it is listed.
+    struct Forgetful(MemoryStore, u64);
+
+    impl Store for Forgetful {
+        fn load(&self) -> Result<Kept, StoreError> {
+            self.0.load()
+        }
+
+        fn commit(&self, transactions: &[StoredTransaction]) -> Result<(), StoreError> {
+            self.0.commit(transactions)
+        }
+
+        fn transactions(
+            &self,
+            before: Option<u64>,
+            most: usize,
+        ) -> Result<Vec<TransactionInfo>, StoreError> {
+            self.0.transactions(before, most)
+        }
+
+        fn changes(&self, revision: u64) -> Result<Option<Vec<RowChange>>, StoreError> {
+            match revision == self.1 {
+                true => Ok(None),
+                false => self.0.changes(revision),
+            }
+        }
+
+        fn find_key(&self, key: &str) -> Result<Option<Repeatable>, StoreError> {
+            self.0.find_key(key)
+        }
+
+        fn back_up(&self) -> Result<std::fs::File, StoreError> {
+            self.0.back_up()
+        }
+    }
+
+    #[test]
+    fn a_revision_that_is_forgotten_meanwhile_is_not_left_out() {
+        let store = Forgetful(MemoryStore::new(4), 2);
+        for revision in 1..=4 {
+            store.commit(&[step(revision)]).unwrap();
+        }
+        let error = changes_between(&store, 4, 1).unwrap_err();
+        assert!(matches!(error, HistoryError::Forgotten { revision: 2 }));
+        assert!(changes_between(&store, 4, 2).is_ok());
     }
 }

@@ -4,6 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use trunkline_core::kind;
 use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::sink::{Delivery, Rejection, Verdict};
 use trunkline_proto::acceptance::{Policy, Report, Types};
@@ -51,6 +52,10 @@ impl Judge {
             if index % TURN == TURN - 1 {
                 tokio::task::yield_now().await;
             }
+            if resource.body.is_none() && delivery.type_url.as_str() == kind::VHDS {
+                // The host does not exist (S35): there is nothing to check.
+                continue;
+            }
             let decoded = match resource.body.as_ref().and_then(|body| known.get(body)) {
                 Some(message) => Ok(message.clone()),
                 None => self.decode(&delivery.type_url, resource),
@@ -83,7 +88,8 @@ impl Judge {
                 report: None,
             });
         }
-        // A resource without a body is a negative answer, read as an empty message.
+        // Of other types than VHDS, a resource without a body is a mistake: it is
+        // read as an empty message, which most checks reject.
         let body = resource.body.clone().unwrap_or_default();
         let check = || self.types.accept(type_url.as_str(), &body, &self.policy);
         // A check may be the program's own; it gets the body alone.
@@ -101,5 +107,46 @@ impl Judge {
             }
             Err(rejection) => Err(Rejection::of(&resource.name, rejection.to_string())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use trunkline_core::name::Name;
+    use trunkline_core::resource::Nonce;
+
+    use super::*;
+
+    /// Judges a response that has one resource without a body.
+    async fn judge_bodiless(type_url: &str) -> Judgement {
+        let judge = Judge {
+            types: Arc::new(Types::standard().clone()),
+            policy: Arc::new(Policy::envoy()),
+        };
+        let name = Name::from("routes/host");
+        let resource = Resource {
+            body: None,
+            ..Resource::new(name, Bytes::new())
+        };
+        let delivery = Delivery {
+            type_url: TypeUrl::from(type_url),
+            nonce: Nonce::from("1"),
+            resources: vec![Arc::new(resource)],
+            heartbeats: Vec::new(),
+            removed: Vec::new(),
+            removed_variants: Vec::new(),
+            errors: Vec::new(),
+        };
+        judge.judge(&delivery, Vec::new(), &Known::default()).await
+    }
+
+    #[tokio::test]
+    async fn s35_a_host_that_does_not_exist_is_no_mistake() {
+        let judgement = judge_bodiless(kind::VHDS).await;
+        assert!(judgement.verdict.rejected.is_empty());
+        assert!(judgement.messages.is_empty());
+        let judgement = judge_bodiless(kind::CDS).await;
+        assert_eq!(judgement.verdict.rejected.len(), 1);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use trunkline::ResourceMessage;
@@ -242,6 +243,48 @@ async fn c55_hosts_are_resolved_again_on_request() {
     until(&mut watch, addresses, &expected(1)).await;
     client.resolve_again();
     until(&mut watch, addresses, &expected(2)).await;
+}
+
+/// A resolver that finds an address at first and when it is asked for the fourth
+/// time, and fails in between.
+#[derive(Default)]
+struct Failing(AtomicU32);
+
+impl Resolve for Failing {
+    fn resolve(&self, _: &str) -> Lookup {
+        let found = match self.0.fetch_add(1, Ordering::Relaxed) + 1 {
+            count @ 2..=3 => Err(std::io::Error::other(format!("failure {count}"))),
+            _ => Ok(vec![SocketAddr::from(([10, 0, 0, 1], 80))]),
+        };
+        Box::pin(async move { found })
+    }
+}
+
+#[tokio::test]
+async fn c55_addresses_stay_however_often_they_cannot_be_found_again() {
+    let serving = serve(vec![ResourceMessage::of(&dns_cluster(
+        "d",
+        "d.example.com",
+    ))]);
+    let builder = Client::builder()
+        .server(&serving.address.to_string())
+        .unwrap();
+    let client = builder.resolver(Arc::new(Failing::default())).build();
+    let mut watch = client.cluster("d");
+    let shown = |of: &Part<_>| {
+        let host = of.hosts().next().unwrap();
+        let error = host.error().map(|error| error.message.to_string());
+        format!("{:?} {error:?}", host.addresses())
+    };
+    let found = "Some([10.0.0.1:80])";
+    until(&mut watch, shown, &format!("{found} None")).await;
+    for failure in ["failure 2", "failure 3"] {
+        client.resolve_again();
+        let error = format!("Some({:?})", format!("d.example.com:80: {failure}"));
+        until(&mut watch, shown, &format!("{found} {error}")).await;
+    }
+    client.resolve_again();
+    until(&mut watch, shown, &format!("{found} None")).await;
 }
 
 #[tokio::test]

@@ -43,8 +43,14 @@ enum Behind {
         _watch: Watching,
     },
     Collection(Box<Collection>),
-    /// A task that resolves a host, and what it found last.
-    Dns(AbortHandle, Option<Vec<SocketAddr>>),
+    /// A task that resolves a host.
+    Dns {
+        task: AbortHandle,
+        /// The addresses that it found last.
+        known: Option<Vec<SocketAddr>>,
+        /// Why it has found none since.
+        failure: Option<String>,
+    },
 }
 
 /// A subscription to all names of a collection.
@@ -58,7 +64,7 @@ struct Collection {
 
 impl Drop for Following {
     fn drop(&mut self) {
-        if let Behind::Dns(task, _) = &self.source {
+        if let Behind::Dns { task, .. } = &self.source {
             task.abort();
         }
     }
@@ -86,10 +92,11 @@ impl Following {
             Place::Member(source) => Behind::Watch {
                 _watch: watch_name(client, node, &key, mailbox, Some(*source), None),
             },
-            Place::Dns => {
-                let task = client.trees.resolve(client, node, key.name.as_str());
-                Behind::Dns(task, None)
-            }
+            Place::Dns => Behind::Dns {
+                task: client.trees.resolve(client, node, key.name.as_str()),
+                known: None,
+                failure: None,
+            },
             Place::Source { source, .. } => subscribe(client, node, &key, source, mailbox)?,
         };
         Ok(Self {
@@ -146,18 +153,20 @@ impl Following {
         })
     }
 
-    /// Reads the addresses of a host; `None` if they are the same. Addresses that
-    /// were found stay in use when they cannot be found again.
+    /// Reads the addresses of a host; `None` if they, or the failure to find them,
+    /// are the same as before. Addresses that were found stay in use, however often
+    /// they cannot be found again.
     pub(super) fn read_addresses(
         &mut self,
         found: Result<Vec<SocketAddr>, String>,
     ) -> Option<NodeUpdate> {
-        let Behind::Dns(_, known) = &mut self.source else {
+        let Behind::Dns { known, failure, .. } = &mut self.source else {
             return None;
         };
         match found {
-            Ok(addresses) if known.as_ref() == Some(&addresses) => None,
+            Ok(addresses) if failure.is_none() && known.as_ref() == Some(&addresses) => None,
             Ok(addresses) => {
+                *failure = None;
                 *known = Some(addresses.clone());
                 Some(Update::Value {
                     value: Held::Addresses(addresses.into()),
@@ -165,8 +174,10 @@ impl Following {
                     children: Vec::new(),
                 })
             }
+            Err(message) if failure.as_ref() == Some(&message) => None,
             Err(message) => {
-                let cause = match known.take() {
+                *failure = Some(message.clone());
+                let cause = match known {
                     Some(_) => Cause::Unreachable,
                     None => Cause::Silent,
                 };
