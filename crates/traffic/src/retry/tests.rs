@@ -2,30 +2,21 @@
 
 use std::time::Duration;
 
-use prost::Message as _;
 use serde_json::{Value, json};
 use trunkline_proto::acceptance::Place;
 use trunkline_proto::envoy::envoy::config::route::v3::{RetryPolicy as PolicyMessage, RouteAction};
-use trunkline_proto::text::{Format, Options, read_message};
 
 use super::{
     Conditions, Exchange, Reply, Reset, RetryContext, RetryPolicy, RetryState, RetryVerdict,
-    RouteTimeouts, Step, Timeouts, grpc_timeout,
+    RouteTimeouts, Step, Timeouts, grpc_timeout, remove_directions,
 };
 use crate::findings::Findings;
 use crate::headers::Headers;
+use crate::json::message;
 use crate::request::Request;
 
-fn bytes(of: &str, json: &Value) -> Vec<u8> {
-    let text = json.to_string();
-    let read = read_message(of, Format::Json, "test", &text, None, &Options::default());
-    let read = read.unwrap_or_else(|errors| panic!("{errors:?}: {text}"));
-    read.message.encode_to_vec()
-}
-
 fn policy(json: &Value) -> RetryPolicy {
-    let bytes = bytes("envoy.config.route.v3.RetryPolicy", json);
-    let message = PolicyMessage::decode(&*bytes).expect("the same message");
+    let message: PolicyMessage = message("envoy.config.route.v3.RetryPolicy", json);
     let mut findings = Findings::default();
     let policy = RetryPolicy::compile(&message, &Place::ROOT, &mut findings);
     findings.finish(policy).expect("a policy")
@@ -263,8 +254,7 @@ fn d42_a_retry_waits_as_its_back_off_or_the_response_says() {
 }
 
 fn timeouts(action: &Value, asked: &[(&'static str, &'static str)]) -> Timeouts {
-    let bytes = bytes("envoy.config.route.v3.RouteAction", action);
-    let action = RouteAction::decode(&*bytes).expect("the same message");
+    let action: RouteAction = message("envoy.config.route.v3.RouteAction", action);
     let headers = of(asked);
     let policy = policy(&json!({"per_try_timeout": "0.9s"}));
     let of_route = RouteTimeouts::compile(&action);
@@ -491,4 +481,235 @@ fn d40_a_policy_says_how_long_an_attempt_may_be_idle() {
         idle(json!({"per_try_idle_timeout": "0.25s"})),
         Some(ms(250))
     );
+}
+
+#[test]
+fn d40_an_exchange_says_its_timeouts() {
+    let none = RetryPolicy::default();
+    let headers = Headers::new();
+    let state = RetryState::new(&none, &request(&headers));
+    let timeouts = Timeouts {
+        response: Some(ms(1)),
+        answers_no_content: true,
+        ..Timeouts::default()
+    };
+    let exchange = Exchange::new(state, timeouts, false, ms(0));
+    assert_eq!(*exchange.timeouts(), timeouts);
+}
+
+#[test]
+fn d40_a_timeout_may_be_answered_by_no_content() {
+    for (answers_no_content, reply) in [(true, Reply::NoContent), (false, Reply::ResponseTimeout)] {
+        let none = RetryPolicy::default();
+        let headers = Headers::new();
+        let state = RetryState::new(&none, &request(&headers));
+        let timeouts = Timeouts {
+            response: Some(ms(1)),
+            answers_no_content,
+            ..Timeouts::default()
+        };
+        let mut exchange = Exchange::new(state, timeouts, false, ms(0));
+        assert_eq!(exchange.handle_timeout(ms(1), &NOTHING), Step::Reply(reply));
+    }
+}
+
+/// A response is a byte, and the attempt that gave it is over.
+#[test]
+fn d40_a_response_that_is_not_passed_on_counts_as_activity() {
+    let policy = policy(&json!({"retry_on": "5xx"}));
+    let headers = Headers::new();
+    let state = RetryState::new(&policy, &request(&headers));
+    let timeouts = Timeouts {
+        idle: Some(ms(100)),
+        per_try: Some(ms(50)),
+        ..Timeouts::default()
+    };
+    let mut exchange = Exchange::new(state, timeouts, false, ms(0));
+    exchange.start_attempt(ms(0));
+    assert_eq!(exchange.next_deadline(), Some(ms(50)));
+    let step = exchange.handle_response(1, 503, &headers, ms(40), &NOTHING);
+    assert_eq!(step, Step::Attempt { at: ms(40) });
+    assert_eq!(exchange.next_deadline(), Some(ms(140)));
+    assert!(!exchange.is_exhausted());
+    exchange.start_attempt(ms(60));
+    assert_eq!(exchange.next_deadline(), Some(ms(110)));
+    let step = exchange.handle_response(2, 503, &headers, ms(70), &NOTHING);
+    assert_eq!(step, Step::Respond);
+    assert!(exchange.is_exhausted());
+}
+
+#[test]
+fn replies_are_those_of_envoy() {
+    let reset = "upstream connect error or disconnect/reset before headers. reset reason: ";
+    let of = |reset| Reply::Reset(reset);
+    let terminated = of(Reset::ConnectionTermination { was_sent: true });
+    // status, flag, gRPC status, body, and whether that is of a reset
+    for (reply, status, flag, grpc_status, body, is_reset) in [
+        (
+            of(Reset::ConnectFailure),
+            503,
+            "UF",
+            14,
+            "remote connection failure",
+            true,
+        ),
+        (terminated, 503, "UC", 14, "connection termination", true),
+        (
+            of(Reset::RefusedStream),
+            503,
+            "UR",
+            14,
+            "remote refused stream reset",
+            true,
+        ),
+        (of(Reset::Stream), 503, "UR", 14, "remote reset", true),
+        (
+            of(Reset::ProtocolError),
+            502,
+            "UPE",
+            14,
+            "protocol error",
+            true,
+        ),
+        (of(Reset::Overflow), 503, "UO", 14, "overflow", true),
+        (
+            Reply::NoHealthyUpstream,
+            503,
+            "UH",
+            14,
+            "no healthy upstream",
+            false,
+        ),
+        (
+            Reply::ResponseTimeout,
+            504,
+            "UT",
+            14,
+            "upstream request timeout",
+            false,
+        ),
+        (
+            Reply::PerTryTimeout,
+            504,
+            "UT",
+            14,
+            "upstream request timeout",
+            false,
+        ),
+        (Reply::NoContent, 204, "UT", 0, "", false),
+        (Reply::IdleTimeout, 504, "SI", 14, "stream timeout", false),
+        (
+            Reply::StreamDuration,
+            504,
+            "",
+            4,
+            "downstream duration timeout",
+            false,
+        ),
+        (
+            Reply::UpstreamStreamDuration,
+            504,
+            "UMSDR",
+            14,
+            "upstream max stream duration reached",
+            false,
+        ),
+    ] {
+        let said = (reply.status(), reply.flag(), reply.grpc_status());
+        assert_eq!(said, (status, flag, grpc_status), "{reply:?}");
+        let start = if is_reset { reset } else { "" };
+        assert_eq!(reply.body(), format!("{start}{body}"));
+    }
+}
+
+#[test]
+fn d44_endpoints_that_were_tried_are_avoided_so_often() {
+    let predicate = |kind: &str| {
+        json!({
+            "name": "p",
+            "typed_config": {"@type": format!("type.googleapis.com/envoy.extensions.retry.host.{kind}")},
+        })
+    };
+    let previous = predicate("previous_hosts.v3.PreviousHostsPredicate");
+    let attempts = |predicates: Value, most: i64| {
+        let policy = policy(&json!({
+            "retry_host_predicate": predicates,
+            "host_selection_retry_max_attempts": most,
+        }));
+        policy.host_attempts()
+    };
+    assert_eq!(attempts(json!([]), 5), None);
+    assert_eq!(attempts(json!([{"name": "p"}]), 5), None);
+    assert_eq!(attempts(json!([previous]), 0), Some(1));
+    assert_eq!(attempts(json!([previous]), 5), Some(5));
+    assert_eq!(attempts(json!([{"name": "p"}, previous]), 5), Some(5));
+}
+
+#[test]
+fn d42_what_a_policy_cannot_have_is_a_finding() {
+    let canary = json!({
+        "name": "p",
+        "typed_config": {"@type": "type.googleapis.com/envoy.extensions.retry.host.omit_canary_hosts.v3.OmitCanaryHostsPredicate"},
+    });
+    let back_off = |base: &str, max: &str| json!({"base_interval": base, "max_interval": max});
+    for (json, expected) in [
+        (
+            json!({"retry_host_predicate": [canary]}),
+            "retry_host_predicate[0]",
+        ),
+        (
+            json!({"retry_options_predicates": [{"name": "p"}]}),
+            "retry_options_predicates",
+        ),
+        (json!({"retry_priority": {"name": "p"}}), "retry_priority"),
+        (
+            json!({"retry_back_off": {}}),
+            "retry_back_off.base_interval",
+        ),
+        (
+            json!({"retry_back_off": back_off("0.2s", "0.1s")}),
+            "retry_back_off.max_interval",
+        ),
+        (
+            json!({"retriable_headers": [{"name": "a"}, {"name": "b", "string_match": {}}]}),
+            "retriable_headers[1].string_match",
+        ),
+        (
+            json!({"retriable_request_headers": [{}]}),
+            "retriable_request_headers[0].name",
+        ),
+    ] {
+        let message: PolicyMessage = message("envoy.config.route.v3.RetryPolicy", &json);
+        let mut findings = Findings::default();
+        RetryPolicy::compile(&message, &Place::ROOT, &mut findings);
+        let paths: Vec<_> = findings.list().iter().map(|found| &*found.path).collect();
+        assert_eq!(paths, [expected], "{json}");
+    }
+    // An interval that cannot grow is one.
+    policy(&json!({"retry_back_off": back_off("0.2s", "0.2s")}));
+}
+
+#[test]
+fn d42_a_back_off_grows_to_ten_times_its_base_or_to_its_maximum() {
+    let longest = |back_off: Value| {
+        let policy = policy(&json!({"retry_back_off": back_off}));
+        // A number just below each interval is waited as it is.
+        let waits = |micros: u64| policy.back_off.delay(9, micros) == Duration::from_micros(micros);
+        [10, 70, 100, 500].map(|ms| waits(ms * 1_000 - 1))
+    };
+    let base = json!({"base_interval": "0.010s"});
+    assert_eq!(longest(base), [true, true, true, false]);
+    let with_max = json!({"base_interval": "0.010s", "max_interval": "0.07s"});
+    assert_eq!(longest(with_max), [true, true, false, false]);
+}
+
+#[test]
+fn d42_what_a_client_says_to_the_router_ends_there() {
+    let mut headers = of(&[
+        ("x-envoy-retry-on", "5xx"),
+        ("x-envoy-upstream-rq-timeout-ms", "1"),
+        ("x-envoy-attempt-count", "7"),
+    ]);
+    remove_directions(&mut headers);
+    assert_eq!(headers, of(&[("x-envoy-attempt-count", "7")]));
 }
