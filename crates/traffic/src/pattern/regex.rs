@@ -196,15 +196,12 @@ fn translate_escape<'e>(remainder: &'e str, output: &mut String) -> &'e str {
             output.push_str(&regex::escape(quoted));
             return tail;
         }
-        '0' => {
-            let digits = tail
-                .bytes()
-                .take(2)
-                .take_while(|b| (b'0'..=b'7').contains(b));
-            let digits = digits.count();
-            let code = u32::from_str_radix(&tail[..digits], 8).unwrap_or(0);
+        // One digit that is not 0 is a reference to a group, which RE2 has not.
+        '0'..='7' if character == '0' || octal_digits(tail) > 0 => {
+            let (digits, tail) = remainder.split_at(1 + octal_digits(tail).min(2));
+            let code = u32::from_str_radix(digits, 8).unwrap_or(0);
             output.push_str(&format!("\\x{{{code:x}}}"));
-            return &tail[digits..];
+            return tail;
         }
         // The engine has them as the two ends of a word.
         '<' | '>' => output.push(character),
@@ -214,6 +211,12 @@ fn translate_escape<'e>(remainder: &'e str, output: &mut String) -> &'e str {
         }
     }
     tail
+}
+
+/// Returns how many octal digits a text begins with.
+fn octal_digits(text: &str) -> usize {
+    let digits = text.bytes().take_while(|b| (b'0'..=b'7').contains(b));
+    digits.count()
 }
 
 /// The escapes that stand for several characters, and begin no range.
@@ -244,7 +247,15 @@ fn translate_class<'e>(remainder: &'e str, output: &mut String) -> &'e str {
             }
             '-' if begins_range && !tail.starts_with(']') => {
                 output.push('-');
-                remainder = translate_class_item(tail, output);
+                // Several characters end no range. The engine refuses them as
+                // they are.
+                remainder = match tail.strip_prefix('\\') {
+                    Some(escape) if escape.starts_with(GROUPS) => {
+                        output.push('\\');
+                        escape
+                    }
+                    _ => translate_class_item(tail, output),
+                };
                 begins_range = false;
             }
             '[' if tail.starts_with(':') && tail.contains(":]") => {
@@ -341,6 +352,10 @@ mod tests {
             (r"\08", "\u{0}8", true),
             (r"\0101", "\u{8}1", true),
             (r"[\0-\012]+", "\n\0", true),
+            (r"\101", "A", true),
+            (r"\1012", "A2", true),
+            (r"\777", "\u{1ff}", true),
+            (r"[\101-\103]", "B", true),
             (r"\.", ".", true),
             (r"\.", "a", false),
             (r"[^]a]", "b", true),
@@ -390,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expression_without_an_end_is_refused() {
+    fn an_expression_that_is_none_is_refused() {
         for expression in [
             "[",
             "[a",
@@ -402,6 +417,9 @@ mod tests {
             "[[:alpha:]",
             "(?P<a>",
             "\\é",
+            "\\1",
+            "\\18",
+            "[+-\\d]",
         ] {
             assert!(Regex::new(expression).is_err(), "{expression}");
         }

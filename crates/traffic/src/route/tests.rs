@@ -151,6 +151,7 @@ fn d50_the_hash_of_a_request_is_that_of_its_policies() {
     let cookie = json!({"cookie": {"name": "k"}});
     let query = json!({"query_parameter": {"name": "q"}});
     let address = json!({"connection_properties": {"source_ip": true}});
+    let nothing = json!({"connection_properties": {"source_ip": false}});
     let last = |policy: &Value| with(policy.clone(), &json!({"terminal": true}));
     let [a, k, q, ip, get] = [&b"a1"[..], b"key", b"7", b"192.0.2.7", b"GET"].map(xxh64);
     let several = xxh64_seeded(b"b", xxh64(b"a"));
@@ -192,6 +193,14 @@ fn d50_the_hash_of_a_request_is_that_of_its_policies() {
         (json!([address]), &[], "/", Some(ip)),
         (json!([query, address]), &[], "/?q=7", Some(both(q, ip))),
         (json!([address, query]), &[], "/?q=7", Some(both(ip, q))),
+        // A policy that hashes nothing is none, nor is it the last one.
+        (json!([nothing]), &[], "/", None),
+        (
+            json!([query, last(&nothing), address]),
+            &[],
+            "/?q=7",
+            Some(both(q, ip)),
+        ),
         // A policy that is the last one is so if there is a hash by then.
         (json!([last(&query), address]), &[], "/?q=7", Some(q)),
         (json!([last(&query), address]), &[], "/", Some(ip)),
