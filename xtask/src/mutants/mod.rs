@@ -53,7 +53,7 @@ const SUBJECTS: &[Subject] = &[
         name: "traffic",
         package: "trunkline-traffic",
         tested: &["trunkline-traffic"],
-        quick: &["--lib", "--test", "cases"],
+        quick: &["--lib"],
         page: "docs/mutants-traffic.md",
     },
 ];
