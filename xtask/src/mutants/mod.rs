@@ -227,8 +227,9 @@ fn run_tests(
     for package in options.subject.tested {
         cargo.args(["--test-package", package]);
     }
+    // An argument of the tests alone would not keep the others from being built.
     for test in tests {
-        cargo.args(["--cargo-test-arg", test]);
+        cargo.args(["--cargo-arg", test]);
     }
     match status(&mut cargo)?.code() {
         // All caught; some missed; some timed out: each a finished run.

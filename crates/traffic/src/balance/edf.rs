@@ -150,7 +150,7 @@ impl Edf {
 impl Due {
     /// By the deadline, and then by the order. Deadlines have no sign.
     fn key(self) -> i128 {
-        (i128::from(self.deadline) << 64) | i128::from(self.order)
+        (i128::from(self.deadline) << 64) + i128::from(self.order)
     }
 
     /// Says whether it comes before another one, by all bits of a number. A
