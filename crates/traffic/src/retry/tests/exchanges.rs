@@ -224,3 +224,32 @@ fn replies_are_those_of_envoy() {
         assert_eq!(reply.body(), format!("{start}{body}"));
     }
 }
+
+#[test]
+fn d40_an_attempt_that_is_reset_is_over() {
+    let none = RetryPolicy::default();
+    let headers = Headers::new();
+    let timeouts = Timeouts {
+        per_try: Some(ms(10)),
+        ..Timeouts::default()
+    };
+    let reset = Reset::RefusedStream;
+    let exchange = || {
+        Exchange::new(
+            RetryState::new(&none, &request(&headers)),
+            timeouts,
+            true,
+            ms(0),
+        )
+    };
+    let mut single = exchange();
+    single.start_attempt(ms(0));
+    let step = single.handle_reset(1, reset, ms(1), &NOTHING);
+    assert_eq!(step, Step::Reply(Reply::Reset(reset)));
+    assert_eq!(single.next_deadline(), None);
+    // What is not known is not taken for another.
+    let mut other = exchange();
+    other.start_attempt(ms(0));
+    assert_eq!(other.handle_reset(2, reset, ms(1), &NOTHING), Step::Wait);
+    assert_eq!(other.next_deadline(), Some(ms(10)));
+}
