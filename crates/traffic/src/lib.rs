@@ -30,6 +30,8 @@ mod drain;
 mod findings;
 pub mod hash;
 pub mod headers;
+#[cfg(test)]
+mod json;
 pub mod listener;
 mod pattern;
 mod persistent;

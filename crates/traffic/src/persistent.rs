@@ -249,4 +249,21 @@ mod tests {
             assert_eq!(map.get(key.as_bytes()), plain.get(&key));
         }
     }
+
+    /// Another hash is made only when all bits of one are used.
+    #[test]
+    fn a_way_uses_twelve_groups_of_bits_of_each_hash() {
+        let key = b"host.example";
+        let mut path = HashPath::new(key);
+        for level in 0..30 {
+            let hash = XxHash3_64::oneshot_with_seed(level / 12, key);
+            let expected = 1 << (hash >> (5 * (level % 12)) & 31);
+            assert_eq!(
+                HashPath::from_level(key, path.level).next(key),
+                expected,
+                "{level}"
+            );
+            assert_eq!(path.next(key), expected, "{level}");
+        }
+    }
 }

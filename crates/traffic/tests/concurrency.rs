@@ -124,7 +124,8 @@ fn d57_the_least_latency_is_measured_again() {
     let mut world = World::new(&gradient(json!({}), json!({"jitter": {"value": 0}})));
     world.requests(50, ms(10));
     let measured = world.now;
-    while world.window(ms(10)) != 3 {}
+    let mut windows = (0..=600).map(|_| world.window(ms(10)));
+    assert!(windows.any(|limit| limit == 3), "it is measured again");
     assert_eq!(world.now, measured + Duration::from_secs(60));
     assert_eq!(world.controller.next_deadline(), None);
     // What began before is no sample of the measurement.

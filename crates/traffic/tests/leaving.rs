@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use trunkline_proto::envoy::envoy::config::route::v3::RouteConfiguration;
 use trunkline_proto::text::{Format, Options, read_message};
 use trunkline_traffic::headers::{FormatContext, Headers};
-use trunkline_traffic::retry::remove_directions;
 use trunkline_traffic::route::{Context, RouteTable};
 use trunkline_traffic::{Request, Runtime};
 
@@ -155,20 +154,6 @@ fn mutations_see_what_those_before_them_made() {
         leave(&routes(route, &host), &[("x-sent", "1")], None),
         ["v.test /a?q", "x-a: route", "x-b: route"]
     );
-}
-
-#[test]
-fn d42_what_a_client_says_to_the_router_ends_there() {
-    let mut headers: Headers = [
-        ("x-envoy-retry-on", "5xx"),
-        ("x-envoy-upstream-rq-timeout-ms", "1"),
-        ("x-envoy-attempt-count", "7"),
-    ]
-    .into_iter()
-    .collect();
-    remove_directions(&mut headers);
-    assert_eq!(headers.len(), 1);
-    assert!(headers.has("x-envoy-attempt-count"));
 }
 
 #[test]

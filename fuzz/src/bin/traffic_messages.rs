@@ -98,11 +98,11 @@ fn balance(body: &[u8]) {
         return;
     };
     let mut assignment = message.load_assignment.unwrap_or_default();
-    // A server's own checks bound priorities.
+    // Most of all numbers are too large.
     assignment
         .endpoints
         .iter_mut()
-        .for_each(|group| group.priority %= 8);
+        .for_each(|group| group.priority %= 200);
     let Ok(mut hosts) = HostSets::read(&assignment, Duration::ZERO) else {
         return;
     };

@@ -53,7 +53,7 @@ const SUBJECTS: &[Subject] = &[
         name: "traffic",
         package: "trunkline-traffic",
         tested: &["trunkline-traffic"],
-        quick: &["--lib", "--test", "cases"],
+        quick: &["--lib"],
         page: "docs/mutants-traffic.md",
     },
 ];
@@ -65,6 +65,9 @@ struct Options {
     seed: u64,
     /// How many mutants are tried at the same time.
     jobs: usize,
+    /// Whether this tree itself is broken, and not a copy of it, which would be
+    /// built from nothing.
+    in_place: bool,
     /// Globs of the files to break; empty means all of the crate.
     files: Vec<String>,
 }
@@ -103,6 +106,7 @@ fn parse(mut args: lexopt::Parser) -> Result<Options> {
         viable: 150,
         seed: 1,
         jobs: 1,
+        in_place: false,
         files: Vec::new(),
     };
     while let Some(arg) = args.next()? {
@@ -117,6 +121,7 @@ fn parse(mut args: lexopt::Parser) -> Result<Options> {
             Arg::Long("sample") => options.viable = args.value()?.parse()?,
             Arg::Long("seed") => options.seed = args.value()?.parse()?,
             Arg::Long("jobs") => options.jobs = args.value()?.parse()?,
+            Arg::Long("in-place") => options.in_place = true,
             Arg::Short('f') | Arg::Long("file") => options.files.push(args.value()?.string()?),
             other => return Err(other.unexpected().into()),
         }
@@ -133,6 +138,7 @@ impl Options {
             seed,
             files,
             jobs: _,
+            in_place: _,
         } = self;
         let mut line = format!("cargo xtask mutants --sample {viable} --seed {seed}");
         if subject.name != SUBJECTS[0].name {
@@ -211,15 +217,19 @@ fn run_tests(
     lay_out(&folder, others)
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", folder.display())))?;
     let mut cargo = mutants(workspace, options);
-    cargo.args(["--jobs", &options.jobs.to_string()]);
+    match options.in_place {
+        true => cargo.arg("--in-place"),
+        false => cargo.args(["--jobs", &options.jobs.to_string()]),
+    };
     cargo
         .args(["--iterate", "--no-shuffle", "--output"])
         .arg(&parent);
     for package in options.subject.tested {
         cargo.args(["--test-package", package]);
     }
+    // An argument of the tests alone would not keep the others from being built.
     for test in tests {
-        cargo.args(["--cargo-test-arg", test]);
+        cargo.args(["--cargo-arg", test]);
     }
     match status(&mut cargo)?.code() {
         // All caught; some missed; some timed out: each a finished run.

@@ -153,7 +153,7 @@ impl Due {
     /// Returns a number that orders by the deadline, and then by the order.
     /// Deadlines have no sign.
     fn key(self) -> i128 {
-        (i128::from(self.deadline) << 64) | i128::from(self.order)
+        (i128::from(self.deadline) << 64) + i128::from(self.order)
     }
 
     /// Returns a number with all bits set if this one comes before the other, and

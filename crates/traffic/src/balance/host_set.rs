@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use trunkline_proto::acceptance::{Place, Problem};
 use trunkline_proto::envoy::envoy::config::endpoint::v3::{
     ClusterLoadAssignment, cluster_load_assignment::Policy as AssignmentPolicy,
 };
@@ -12,6 +13,9 @@ use trunkline_proto::envoy::envoy::config::endpoint::v3::{
 use super::drop::DropOverloads;
 use super::host::{Host, Locality};
 use crate::findings::Findings;
+
+/// The largest priority, as in Envoy.
+const MAX_PRIORITY: u32 = 128;
 
 /// The overprovisioning factor, in per cent, unless an assignment says another.
 const OVERPROVISIONING: u64 = 140;
@@ -94,6 +98,7 @@ impl HostSets {
         now: Duration,
     ) -> Result<Changes, Findings> {
         let drops = DropOverloads::read(message)?;
+        check_priorities(message)?;
         let mut changes = Changes::default();
         let sets = self.read_sets(message, now, &mut changes);
         self.replace(sets, &mut changes);
@@ -227,6 +232,22 @@ impl HostSets {
             drops: self.drops.clone(),
         }
     }
+}
+
+/// Each priority below the largest has its place, so that cannot be any number.
+fn check_priorities(message: &ClusterLoadAssignment) -> Result<(), Findings> {
+    let mut findings = Findings::default();
+    for (index, group) in message.endpoints.iter().enumerate() {
+        if group.priority > MAX_PRIORITY {
+            let place = Place::ROOT.item("endpoints", index);
+            let problem = Problem::Value {
+                found: group.priority.to_string(),
+                allowed: "0 to 128",
+            };
+            findings.add(&place.field("priority"), problem);
+        }
+    }
+    findings.finish(())
 }
 
 impl HostSet {

@@ -40,7 +40,8 @@ impl PriorityLoad {
     pub(super) fn of_counts(counted: &[Counted], factor: u64, panic_threshold: f64) -> Self {
         let availability = |part: u64, total: u64| match total {
             0 => 0,
-            _ => (factor * part / total).min(100),
+            // Weights have up to 32 bits each, and so has the factor.
+            _ => (factor.saturating_mul(part) / total).min(100),
         };
         let shares = |which: usize| -> Vec<u64> {
             let counted = counted.iter();
@@ -223,6 +224,20 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn d67_shares_of_large_weights_are_whole() {
+        let of = |weight: u64| Counted {
+            all: 3,
+            total: 3,
+            healthy: 3,
+            degraded: 0,
+            shares: [3 * weight, 3 * weight, 0],
+        };
+        let counted = [of(u32::MAX.into()); 2];
+        let load = PriorityLoad::of_counts(&counted, u32::MAX.into(), 50.0);
+        assert_eq!(load.healthy, [100, 0]);
+    }
 
     /// Shares of healthy, shares of degraded, who panics.
     type Shares = (&'static [u64], &'static [u64], &'static [bool]);

@@ -196,11 +196,18 @@ impl Policy {
     }
 }
 
+/// The most entries of a ring, as in Envoy.
+const LARGEST_RING: u64 = 8 << 20;
+
 /// Returns ring hash. A ring that cannot be made is a finding.
 pub(super) fn ring_kind(ring: RingConfig, place: &Place<'_>, findings: &mut Findings) -> Kind {
     if ring.min > ring.max {
         let problem = format!("the minimum {} is above the maximum {}", ring.min, ring.max);
         findings.add(&place.field("minimum_ring_size"), Problem::Other(problem));
+    }
+    if ring.max > LARGEST_RING {
+        let problem = format!("{} is more than {LARGEST_RING}", ring.max);
+        findings.add(&place.field("maximum_ring_size"), Problem::Other(problem));
     }
     Kind::RingHash(ring)
 }
@@ -243,16 +250,39 @@ fn slow_start(message: &SlowStartConfig) -> Option<SlowStart> {
     Some(SlowStart::new(window, aggression, least))
 }
 
-/// Converts a duration. A negative part counts as zero.
+/// The longest duration of protobuf, 10 000 years.
+const LONGEST: Duration = Duration::from_secs(315_576_000_000);
+
+/// Converts a duration. A negative part counts as zero, and a duration that is longer than any may
+/// be is the longest, so that sums and products of a few have room.
 pub(crate) fn duration(message: &DurationMessage) -> Duration {
     let seconds = u64::try_from(message.seconds).unwrap_or(0);
     let nanos = u32::try_from(message.nanos).unwrap_or(0);
-    Duration::new(seconds, nanos)
+    Duration::new(seconds, nanos).min(LONGEST)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_duration_is_between_none_and_ten_thousand_years() {
+        for (seconds, nanos, expected) in [
+            (1, 5, Duration::new(1, 5)),
+            (-1, 0, Duration::ZERO),
+            (1, -5, Duration::from_secs(1)),
+            (
+                315_575_999_999,
+                999_999_999,
+                LONGEST - Duration::from_nanos(1),
+            ),
+            (315_576_000_000, 1, LONGEST),
+            (i64::MAX, i32::MAX, LONGEST),
+        ] {
+            let message = DurationMessage { seconds, nanos };
+            assert_eq!(duration(&message), expected, "{seconds} {nanos}");
+        }
+    }
 
     #[test]
     fn d62_a_new_endpoint_gets_less_at_first() {

@@ -90,3 +90,32 @@ impl Ring {
         entry.map(|(_, host)| *host as usize)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d62_a_hash_is_that_of_the_entry_at_it_or_else_behind_it() {
+        let config = RingConfig {
+            min: 16,
+            max: 16,
+            function: RingFunction::Xx,
+        };
+        let ring = Ring::new(&[("a", 0.5), ("b", 0.5)], &config);
+        let count = ring.entries().len();
+        for (index, (hash, host)) in ring.entries().iter().enumerate() {
+            let host = *host as usize;
+            assert_eq!(ring.pick(*hash, 0), Some(host));
+            assert_eq!(ring.pick(hash - 1, 0), Some(host), "between two entries");
+            let next = ring.entries()[(index + 1) % count].1 as usize;
+            assert_eq!(ring.pick(hash + 1, 0), Some(next));
+            assert_eq!(ring.pick(*hash, 1), Some(next), "a retry takes the next");
+            assert_eq!(
+                ring.pick(*hash, u32::try_from(count).expect("16")),
+                Some(host)
+            );
+        }
+        assert_eq!(Ring::default().pick(7, 1), None);
+    }
+}

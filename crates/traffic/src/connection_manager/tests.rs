@@ -2,22 +2,18 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use prost::Message as _;
 use serde_json::{Value, json};
-use trunkline_proto::text::{Format, Options, read_message};
 
 use super::{Connection, ConnectionManager, Message, is_upgrade};
 use crate::headers::Headers;
+use crate::json::message;
 
 fn manager(fields: &Value) -> ConnectionManager {
     let of = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
     let mut json = fields.clone();
     json["stat_prefix"] = "s".into();
     json["route_config"] = json!({"virtual_hosts": []});
-    let text = json.to_string();
-    let read = read_message(of, Format::Json, "test", &text, None, &Options::default());
-    let read = read.unwrap_or_else(|errors| panic!("{errors:?}: {text}"));
-    let message = Message::decode(&*read.message.encode_to_vec()).expect("the same message");
+    let message: Message = message(of, &json);
     ConnectionManager::compile(&message).expect("a manager")
 }
 

@@ -203,16 +203,15 @@ fn translate_escape<'e>(remainder: &'e str, output: &mut String) -> &'e str {
             output.push_str(&regex::escape(quoted));
             return tail;
         }
-        '0' => {
-            let digits = tail
-                .bytes()
-                .take(2)
-                .take_while(|b| (b'0'..=b'7').contains(b));
-            let digits = digits.count();
-            let code = u32::from_str_radix(&tail[..digits], 8).unwrap_or(0);
+        // One digit that is not 0 is a reference to a group, which RE2 has not.
+        '0'..='7' if character == '0' || octal_digits(tail) > 0 => {
+            let (digits, tail) = remainder.split_at(1 + octal_digits(tail).min(2));
+            let code = u32::from_str_radix(digits, 8).unwrap_or(0);
             output.push_str(&format!("\\x{{{code:x}}}"));
-            return &tail[digits..];
+            return tail;
         }
+        // The engine has them as the two ends of a word.
+        '<' | '>' => output.push(character),
         _ => {
             output.push('\\');
             output.push(character);
@@ -220,6 +219,15 @@ fn translate_escape<'e>(remainder: &'e str, output: &mut String) -> &'e str {
     }
     tail
 }
+
+/// Returns how many octal digits a text begins with.
+fn octal_digits(text: &str) -> usize {
+    let digits = text.bytes().take_while(|b| (b'0'..=b'7').contains(b));
+    digits.count()
+}
+
+/// The escapes that stand for several characters, and begin no range.
+const GROUPS: [char; 8] = ['d', 'D', 'w', 'W', 's', 'S', 'p', 'P'];
 
 /// Translates a class, from behind its `[`, and returns what follows it.
 fn translate_class<'e>(remainder: &'e str, output: &mut String) -> &'e str {
@@ -229,9 +237,13 @@ fn translate_class<'e>(remainder: &'e str, output: &mut String) -> &'e str {
         output.push('^');
         remainder = tail;
     }
+    // Whether a `-` that follows makes a range. Two of them are an operator of
+    // the engine, so that one which is itself a character is escaped.
+    let mut begins_range = false;
     if let Some(tail) = remainder.strip_prefix(']') {
         output.push_str(r"\]");
         remainder = tail;
+        begins_range = true;
     }
     while let Some(character) = remainder.chars().next() {
         let tail = &remainder[character.len_utf8()..];
@@ -240,27 +252,51 @@ fn translate_class<'e>(remainder: &'e str, output: &mut String) -> &'e str {
                 output.push(']');
                 return tail;
             }
-            '\\' => {
-                remainder = translate_escape(tail, output);
-                continue;
+            '-' if begins_range && !tail.starts_with(']') => {
+                output.push('-');
+                // Several characters end no range. The engine refuses them as
+                // they are.
+                remainder = match tail.strip_prefix('\\') {
+                    Some(escape) if escape.starts_with(GROUPS) => {
+                        output.push('\\');
+                        escape
+                    }
+                    _ => translate_class_item(tail, output),
+                };
+                begins_range = false;
             }
             '[' if tail.starts_with(':') && tail.contains(":]") => {
                 let end = tail.find(":]").map_or(0, |end| end + 2);
                 output.push('[');
                 output.push_str(&tail[..end]);
                 remainder = &tail[end..];
-                continue;
+                begins_range = false;
             }
-            '[' | '&' | '~' => {
-                output.push('\\');
-                output.push(character);
+            _ => {
+                let escape = remainder.strip_prefix('\\');
+                begins_range = !escape.is_some_and(|of| of.starts_with(GROUPS));
+                remainder = translate_class_item(remainder, output);
             }
-            '-' if tail.starts_with('-') => output.push_str(r"\-"),
-            _ => output.push(character),
         }
-        remainder = tail;
     }
     remainder
+}
+
+/// Translates one character of a class, or an escape.
+fn translate_class_item<'e>(remainder: &'e str, output: &mut String) -> &'e str {
+    let Some(character) = remainder.chars().next() else {
+        return remainder;
+    };
+    let tail = &remainder[character.len_utf8()..];
+    match character {
+        '\\' => return translate_escape(tail, output),
+        '[' | '&' | '~' | '-' => {
+            output.push('\\');
+            output.push(character);
+        }
+        _ => output.push(character),
+    }
+    tail
 }
 
 /// Returns whether `3}`, `3,}` or `3,5}` follows.
@@ -302,6 +338,65 @@ mod tests {
             (r"a.c", "aéc", true),
             (r"\012", "\n", true),
             (r"", "", true),
+            (r"\D+", "a\u{663}", true),
+            (r"\D", "1", false),
+            (r"\W+", "é-", true),
+            (r"\W", "_", false),
+            (r"a\sb", "a\tb", true),
+            // A vertical tab is no space.
+            (r"a\sb", "a\u{b}b", false),
+            (r"\S+", "a\u{b}b", true),
+            (r"\S", " ", false),
+            (r"a\b.b", "a b", true),
+            (r"a\bb", "ab", false),
+            (r"a\Bb", "ab", true),
+            (r"a\B.b", "a b", false),
+            (r"a\Cb", "a\nb", true),
+            (r"\C", "é", false),
+            (r"\C\C", "é", true),
+            (r"\Qa.b", "a.b", true),
+            (r"\0", "\0", true),
+            (r"\08", "\u{0}8", true),
+            (r"\0101", "\u{8}1", true),
+            (r"[\0-\012]+", "\n\0", true),
+            (r"\101", "A", true),
+            (r"\1012", "A2", true),
+            (r"\777", "\u{1ff}", true),
+            (r"[\101-\103]", "B", true),
+            (r"\.", ".", true),
+            (r"\.", "a", false),
+            (r"[^]a]", "b", true),
+            (r"[^]a]", "]", false),
+            (r"[^\d]", "1", false),
+            (r"[a~~b]+", "~ab", true),
+            (r"[+--]+", "+,-", true),
+            (r"[+--]", ".", false),
+            (r"[+---]+", "+,-", true),
+            (r"[--]", "-", true),
+            (r"[---]", "-", true),
+            (r"[a-]+", "a-", true),
+            (r"[a-c-e]+", "abc-e", true),
+            (r"[a-c-e]", "d", false),
+            (r"[\d-z]+", "1-z", true),
+            (r"[\d-z]", "a", false),
+            (r"[]-a]+", "]^_`a", true),
+            (r"[^]-a]", "_", false),
+            (r"[!-&]+", "!%&", true),
+            (r"[[:digit:]-z]+", "1-z", true),
+            (r"[[:digit:]-z]", "a", false),
+            (r"[\t-\r]+", "\t\n\r", true),
+            (r"\<a\>", "<a>", true),
+            (r"[\<\>]+", "<>", true),
+            (r"[--/]+", "-./", true),
+            (r"[[:^alpha:]]", "1", true),
+            (r"[[:alpha:][:digit:]]+", "a1", true),
+            (r"[a[:digit:]]+", "1a", true),
+            (r"a{", "a{", true),
+            (r"a{}", "a{}", true),
+            (r"a{x,2}", "a{x,2}", true),
+            (r"a{1,x}", "a{1,x}", true),
+            (r"a{1,2}", "aa", true),
+            (r"a{1,2}", "aaa", false),
         ];
         for (expression, text, expected) in cases {
             let regex = Regex::new(expression).expect(expression);
@@ -314,5 +409,77 @@ mod tests {
         assert!(Regex::new(r"(a)\1").is_err());
         assert!(Regex::new(r"(?=a)").is_err());
         assert!(Regex::new(r"(").is_err());
+    }
+
+    #[test]
+    fn an_expression_that_is_none_is_refused() {
+        for expression in [
+            "[",
+            "[a",
+            "[^",
+            "[]",
+            "\\",
+            "a\\",
+            "[\\",
+            "[[:alpha:]",
+            "(?P<a>",
+            "\\é",
+            "\\1",
+            "\\18",
+            "[+-\\d]",
+        ] {
+            assert!(Regex::new(expression).is_err(), "{expression}");
+        }
+    }
+
+    fn substitution(pattern: &str, text: &str) -> Result<Substitution, Findings> {
+        let message = RegexMatchAndSubstitute {
+            pattern: Some(RegexMatcher {
+                regex: pattern.to_owned(),
+                ..RegexMatcher::default()
+            }),
+            substitution: text.to_owned(),
+        };
+        let mut findings = Findings::default();
+        let substitution = Substitution::compile(&message, &Place::ROOT, &mut findings);
+        substitution.ok_or(findings)
+    }
+
+    #[test]
+    fn all_matches_are_replaced_by_literals_and_groups() {
+        for (pattern, text, expected) in [
+            ("a+", "", "b-c"),
+            ("a+", "x", "xbx-xcx"),
+            ("(a)(a)?", r"\2\1", "abaa-aca"),
+            ("a(a)?", r"[\0]", "[a]b[aa]-[a]c[a]"),
+            ("a+", r"\\", r"\b\-\c\"),
+            ("a+", r"x\0y\0", "xayabxaayaa-xayacxaya"),
+            ("z", "x", "abaa-aca"),
+        ] {
+            let substitution = substitution(pattern, text).expect("a substitution");
+            let text_of = "abaa-aca";
+            assert_eq!(substitution.apply(text_of), expected, "{pattern} {text}");
+        }
+        // `$` means nothing.
+        let plain = substitution("a", "$0").expect("a substitution");
+        assert_eq!(plain.apply("ab"), "$0b");
+    }
+
+    #[test]
+    fn a_substitution_that_cannot_be_is_a_finding() {
+        for (pattern, text, path) in [
+            ("(", "", "pattern.regex"),
+            ("(a)", r"\2", "substitution"),
+            ("a", r"\1", "substitution"),
+            ("a", r"\a", "substitution"),
+            ("a", r"\", "substitution"),
+        ] {
+            let findings = substitution(pattern, text).expect_err("a finding");
+            assert_eq!(findings.list()[0].path, path, "{pattern} {text}");
+        }
+        let mut findings = Findings::default();
+        let message = RegexMatchAndSubstitute::default();
+        Substitution::compile(&message, &Place::ROOT, &mut findings);
+        assert_eq!(findings.list()[0].path, "pattern");
     }
 }

@@ -203,3 +203,96 @@ impl TemplateRewrite {
         Some(output)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_matches_segments() {
+        for (template, path, expected) in [
+            ("/a", "/a", true),
+            ("/a", "/a/", false),
+            ("/a", "/b", false),
+            ("/*", "/a", true),
+            ("/*", "/", false),
+            ("/*", "/a/b", false),
+            ("/a*b", "/axb", true),
+            ("/*/*", "/a/b", true),
+            ("/**", "/", true),
+            ("/**", "/a/b/", true),
+            ("/a/**", "/a", false),
+            ("/**.m3u8", "/a/b.m3u8", true),
+            ("/{x}", "/a", true),
+            ("/{x}", "/a/b", false),
+            ("/{x}/b", "/a/b", true),
+            ("/{x=a}", "/a", true),
+            ("/{x=a}", "/b", false),
+            ("/{x=a/*}/c", "/a/b/c", true),
+            ("/{x=a/*}/c", "/a/c", false),
+            ("/{x=a/**}", "/a/b/c", true),
+            ("/{x=**}", "/a/b", true),
+            // Only what may stand in a segment is matched.
+            ("/*", "/a~%!$&'()+,;:@=._-9", true),
+            ("/*", "/a*", false),
+            ("/a.b", "/axb", false),
+        ] {
+            let compiled = Template::new(template).expect(template);
+            assert_eq!(compiled.is_match(path), expected, "{template} {path}");
+        }
+    }
+
+    #[test]
+    fn a_template_that_cannot_be_is_refused() {
+        for (template, is_valid) in [
+            ("", false),
+            ("a", false),
+            ("/{", false),
+            ("/{x", false),
+            ("/{}", false),
+            ("/{1x}", false),
+            ("/{_x}", false),
+            ("/{x_1}", true),
+            ("/{x-y}", false),
+            ("/{abcdefghijklmnop}", true),
+            ("/{abcdefghijklmnopq}", false),
+            ("/{x}/{x}", false),
+            ("/{x}/{y}", true),
+            ("/{a}/{b}/{c}/{d}/{e}", true),
+            ("/{a}/{b}/{c}/{d}/{e}/{f}", false),
+            ("/{x=}", false),
+            ("/{x=**}/{y}", false),
+            ("/**/*", false),
+            ("/**/**", false),
+            ("/*/**", true),
+            ("/**/a", true),
+            ("/{x=a?}", false),
+            ("/a?", false),
+            ("/é", false),
+            ("/a}", false),
+        ] {
+            assert_eq!(Template::new(template).is_ok(), is_valid, "{template}");
+        }
+    }
+
+    #[test]
+    fn a_rewrite_puts_variables_in_other_places() {
+        let template = Template::new("/{x}/{y=b/*}/**").expect("a template");
+        for (rewrite, path, expected) in [
+            ("/c", "/a/b/c/d", Some("/c")),
+            ("/{y}-{x}", "/a/b/c/d", Some("/b/c-a")),
+            ("/{x}/{x}!", "/a/b/c/", Some("/a/a!")),
+            ("/{x}", "/a", None),
+        ] {
+            let compiled = TemplateRewrite::new(&template, rewrite).expect(rewrite);
+            assert_eq!(
+                compiled.apply(path).as_deref(),
+                expected,
+                "{rewrite} {path}"
+            );
+        }
+        for wrong in ["", "c", "/{z}", "/{x", "/{}"] {
+            assert!(TemplateRewrite::new(&template, wrong).is_err(), "{wrong}");
+        }
+    }
+}

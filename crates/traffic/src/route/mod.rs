@@ -34,6 +34,8 @@ mod redirect;
 mod rewrite;
 mod scope;
 mod table;
+#[cfg(test)]
+mod tests;
 mod virtual_host;
 
 pub use action::{Action, Forwarding, Priority};

@@ -241,7 +241,7 @@ impl Script<'_> {
         let mut exchange = Exchange::new(state, timeouts, hedges, Duration::ZERO);
         let mut events: Vec<(Duration, u32, Act)> = Vec::new();
         let mut next = Some(Duration::ZERO);
-        loop {
+        for _ in 0..1_000 {
             let deadline = exchange.next_deadline();
             let event = events.iter().map(|(at, ..)| *at).min();
             let now = [next, event, deadline].into_iter().flatten().min();
@@ -295,6 +295,7 @@ impl Script<'_> {
                 Step::Reply(reply) => return self.reply(reply),
             }
         }
+        panic!("the request does not end");
     }
 
     /// Chooses an endpoint, another one than before if the policy says so.

@@ -14,24 +14,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use prost::Message;
 use serde_json::{Value, json};
 use trunkline_proto::envoy::envoy::config::cluster::v3::Cluster;
 use trunkline_proto::envoy::envoy::config::endpoint::v3::ClusterLoadAssignment;
-use trunkline_proto::text::{Format, Options, read_message};
 
 use super::{Balancer, Changes, HostSets, LocalCluster, PickContext, Policy};
 use crate::findings::Findings;
+use crate::json::message;
 
 /// How often each endpoint was chosen, by the last part of its address.
 type Counts = BTreeMap<u8, u32>;
-
-fn message<M: Message + Default>(of: &str, json: &Value) -> M {
-    let text = json.to_string();
-    let read = read_message(of, Format::Json, "test", &text, None, &Options::default());
-    let read = read.unwrap_or_else(|errors| panic!("{errors:?}: {text}"));
-    M::decode(&*read.message.encode_to_vec()).expect("the same message")
-}
 
 fn cluster(json: &Value) -> Cluster {
     message("envoy.config.cluster.v3.Cluster", json)

@@ -80,6 +80,9 @@ fn d62_a_ring_is_no_larger_than_its_most() {
     assert!(ring(8, 8).is_ok() && ring(7, 8).is_ok());
     let path = "ring_hash_lb_config.minimum_ring_size";
     assert_eq!(paths(ring(9, 8)), [path]);
+    assert!(ring(8 << 20, 8 << 20).is_ok());
+    let path = "ring_hash_lb_config.maximum_ring_size";
+    assert_eq!(paths(ring(8, (8 << 20) + 1)), [path]);
 }
 
 #[test]

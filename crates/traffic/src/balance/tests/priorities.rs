@@ -131,3 +131,19 @@ fn d66_d67_health_by_weight_counts_degraded_endpoints() {
     let load = PriorityLoad::new(&hosts, 50.0);
     assert_eq!(load, shares(&[40], &[60], &[false]));
 }
+
+#[test]
+fn d66_a_priority_is_at_most_128() {
+    let read = |priority: u32| {
+        let endpoints = json!([
+            in_priority(0, &plain(&[1])),
+            in_priority(priority, &plain(&[2]))
+        ]);
+        let message = super::assignment(&json!({"endpoints": endpoints}));
+        super::HostSets::read(&message, std::time::Duration::ZERO)
+    };
+    assert!(read(128).is_ok());
+    let findings = read(129).expect_err("a finding");
+    assert_eq!(findings.list()[0].path, "endpoints[1].priority");
+    assert!(read(u32::MAX).is_err());
+}
