@@ -49,6 +49,7 @@ mod slots;
 #[cfg(test)]
 mod tests;
 mod unit;
+mod warnings;
 
 pub use decode::{
     Decoded, FirstOfPart, Form, decode, decode_with_files, find_contradictions, warm_up,

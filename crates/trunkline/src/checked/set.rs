@@ -1,20 +1,17 @@
 //! All contents of a server: checked, and settled with each other.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trunkline_core::change::Change;
 use trunkline_core::database::ApplyError;
-use trunkline_core::facts::Reference;
-use trunkline_core::name::Name;
 use trunkline_core::resource::{Resource, TypeUrl};
 
-use super::coverage::{Coverage, TypedResource};
+use super::coverage::Coverage;
 use super::diff::Diff;
 use super::document::Document;
 use super::edit::{Edit, OpenEdit};
-use super::effort::Effort;
-use super::finding::{Fault, Finding, MOST_FINDINGS};
+use super::finding::{Fault, Finding};
 use super::guard::{Confirmed, Guard, Judgement};
 use super::index::Index;
 use super::place::Place;
@@ -23,6 +20,7 @@ use super::rows::{AcceptedChanges, Keeping};
 use super::settle::Settling;
 use super::slots::SlotItem;
 use super::unit::{OriginId, UnitId, UnitKey};
+use super::warnings::update_coverage;
 
 /// The treatment of a reference to a resource that does not exist.
 ///
@@ -430,87 +428,6 @@ fn apply_changes<T>(
             }
             Err(error) if settling.reject_refused(&error) => {}
             Err(_) => return outcome,
-        }
-    }
-}
-
-/// Tells the coverage of the variants that the accepted edits add and remove,
-/// and returns the warnings about these edits. A rehearsal is undone after
-/// that, in the index and in the coverage. `lost` is as in
-/// [`collect_warnings`].
-fn update_coverage(
-    settling: &mut Settling<'_>,
-    coverage: &mut Coverage,
-    lost: Option<&HashSet<Reference>>,
-    is_rehearsed: bool,
-) -> Vec<Finding> {
-    let variants = ChangedVariants::of(settling);
-    let uncovered = coverage.update(settling.index, &variants.added, &variants.removed);
-    let warnings = collect_warnings(settling, lost, coverage, &uncovered);
-    if is_rehearsed {
-        settling.undo();
-        coverage.update(settling.index, &variants.removed, &variants.added);
-    }
-    warnings
-}
-
-/// Returns warnings about references that dangle because of the accepted edits:
-/// those of resources that they write, and those to resources that they remove.
-fn collect_reference_warnings(settling: &Settling<'_>, lost: &HashSet<Reference>) -> Vec<Finding> {
-    let mut effort = Effort::default();
-    let dangling = settling.dangling(lost).take(MOST_FINDINGS);
-    let findings = dangling.map(|reference| {
-        if lost.contains(&reference.target) {
-            Finding::whole(&Arc::default(), reference.still_needed)
-        } else {
-            settling.index.describe_dangling(&reference, &mut effort)
-        }
-    });
-    findings.collect()
-}
-
-/// Collects the warnings about accepted edits, at most [`MOST_FINDINGS`]: those
-/// about references, those of the edits themselves, and values that no variant
-/// of an uncovered name serves. `lost` has the names that the edits remove and
-/// that are referred to; `None` means that references are not checked.
-fn collect_warnings(
-    settling: &Settling<'_>,
-    lost: Option<&HashSet<Reference>>,
-    coverage: &Coverage,
-    uncovered: &BTreeSet<(TypeUrl, Name)>,
-) -> Vec<Finding> {
-    let references = lost.map(|lost| collect_reference_warnings(settling, lost));
-    let mut warnings = references.unwrap_or_default();
-    for (_, edit) in settling.accepted() {
-        warnings.extend(edit.warnings.iter().cloned());
-    }
-    for (type_url, name) in uncovered {
-        warnings.extend_from_slice(coverage.of_name(type_url, name));
-    }
-    warnings.truncate(MOST_FINDINGS);
-    warnings
-}
-
-/// The variants with constraints that a settlement adds and removes.
-struct ChangedVariants {
-    added: Vec<TypedResource>,
-    removed: Vec<TypedResource>,
-}
-
-impl ChangedVariants {
-    /// Returns the variants that the accepted edits add and remove.
-    fn of(settling: &Settling<'_>) -> Self {
-        let added = settling.added_items();
-        let added = added.filter(|item| item.resource.constraints.is_some());
-        let removed = settling.removed_items();
-        let removed = removed.filter(|item| item.resource.constraints.is_some());
-        Self {
-            added: added
-                .map(|item| (item.type_url.clone(), Arc::clone(item.resource)))
-                .collect(),
-            removed: removed
-                .map(|item| (item.type_url.clone(), Arc::clone(&item.resource)))
-                .collect(),
         }
     }
 }

@@ -14,6 +14,7 @@ use trunkline_core::name::Selector;
 use trunkline_core::sink;
 use trunkline_proto::discovery::{Limits, Node};
 
+use super::bootstrap::envoy_node;
 use super::builder::ClientBuilder;
 use super::config_source::{ConfigSource, Specifier, Transport};
 use super::control_plane::ControlPlane;
@@ -494,10 +495,4 @@ impl Running {
     pub(super) fn node(&self) -> &Node {
         &self.manners.node
     }
-}
-
-/// Returns the node as Envoy's own message.
-fn envoy_node(node: &Node) -> trunkline_proto::envoy::envoy::config::core::v3::Node {
-    // Both have the same fields on the wire, so the decoding does not fail.
-    prost::Message::decode(prost::Message::encode_to_vec(node).as_slice()).unwrap_or_default()
 }

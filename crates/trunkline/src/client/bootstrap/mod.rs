@@ -39,6 +39,7 @@ mod value;
 pub use authority::{Authority, AuthoritySource};
 pub use error::{ConfigError, Mistake, Place};
 pub use listener_name::{ListenerTemplates, TargetError};
+pub(super) use node::envoy_node;
 pub use params::DynamicParameters;
 pub use policy::DataSourcePolicy;
 pub use problem::Problem;

@@ -38,3 +38,9 @@ pub(super) fn on_the_wire(node: &Node) -> discovery::Node {
     // The same message with fewer fields, so the decoding does not fail.
     discovery::Node::decode(bytes.as_slice()).unwrap_or_default()
 }
+
+/// Returns the node of requests as Envoy's own message.
+pub(in crate::client) fn envoy_node(node: &discovery::Node) -> Node {
+    // Both have the same fields on the wire, so the decoding does not fail.
+    Node::decode(node.encode_to_vec().as_slice()).unwrap_or_default()
+}
