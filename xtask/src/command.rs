@@ -140,7 +140,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
     Command {
         name: "mutants",
-        usage: "[--of core|traffic] [--sample N] [--seed S] [--jobs N] [-f FILE-GLOB]...",
+        usage: "[--of core|traffic] [--sample N] [--seed S] [--jobs N | --in-place] [-f FILE-GLOB]...",
         about: "break a crate at random places and see whether a test fails (needs cargo-mutants)",
         run: mutants::command,
     },
