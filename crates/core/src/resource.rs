@@ -124,7 +124,8 @@ impl Version {
     }
 
     /// Makes a version of the upper half of a 128-bit hash: sixteen hexadecimal
-    /// digits.
+    /// digits. The version of a whole set is made so from the sum of the
+    /// fingerprints of its resources (S71).
     #[must_use]
     pub fn of_hash(hash: u128) -> Self {
         Self(format_smolstr!("{:016x}", (hash >> 64) as u64))

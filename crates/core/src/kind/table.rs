@@ -1,4 +1,9 @@
-//! The types of Envoy's API.
+//! The resource types of Envoy's API, and what the rules know of each.
+//!
+//! To add a resource type, give it a constant and a row here. Beside that, its
+//! message is named in `proto` (`descriptor/types.rs`, and `acceptance` if
+//! clients check it), its references in `proto` (`facts/references.rs`), and the
+//! paths of its discovery service in `trunkline` (`paths.rs`).
 
 use super::NegativeForm::{self, Bodyless, EmptyBody, Removed, Silence, Unreadable};
 use super::{Kind, OPAQUE};

@@ -6,6 +6,10 @@
 //! remembers, or of one that was current in the past and can be worked out.
 //! Otherwise its name is known, if that.
 //!
+//! In delta, the initial resource versions of a client are read name by name
+//! (`subscribe`) or compared with a view (`wildcard`); in state of the world it
+//! has one version for the set, which is what this file is about.
+//!
 //! What a client held when it disconnected is remembered in `remember`; older
 //! sets are found by `past_set`. To go back to an accepted resource on one
 //! stream, after a NACK, is another matter: see `restore`.

@@ -1,4 +1,6 @@
-//! Changes of a server with a store: kept first, then made.
+//! Changes of a server with a store: kept first, then made. What is kept is
+//! durable: [`Store::commit`] returns when it is synced to the disk. A change
+//! that may wait for others takes the way of `queue`.
 //!
 //! ```text
 //! accepted edits ─▶ hooks may refuse ─▶ store.commit ─▶ database ─▶ hooks are told
