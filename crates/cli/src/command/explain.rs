@@ -241,8 +241,9 @@ fn describe_stream(client: &Value, stream: &Value) -> String {
     format!("stream {}: {state}", stream["stream"])
 }
 
-/// Tells that a client is not subscribed to the host, and whether it could be:
-/// it holds the route configuration or not.
+/// Describes a client without a subscription to the host. The text also says if
+/// the client does not hold the route configuration: without that, it asks for
+/// no virtual hosts (VHDS).
 fn describe_unsubscribed(client: &Value) -> &'static str {
     match client["has_route"] == true {
         true => "did not ask for it",
