@@ -43,12 +43,6 @@ enum Form {
     Ended,
 }
 
-impl std::fmt::Debug for Piece {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Piece")
-    }
-}
-
 /// The error of an answer that was given up.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the answer was given up: the client took nothing of it in time")]
@@ -146,7 +140,8 @@ fn channel(question: Question) -> (Sender, AnswerBody) {
     (Sender { out, question }, AnswerBody(Form::Pieces(pieces)))
 }
 
-/// The task of an answer.
+/// The task that hands over the pieces of an answer, and holds the question
+/// until it ends.
 struct Sender {
     out: mpsc::Sender<Piece>,
     question: Question,
