@@ -83,6 +83,7 @@ pub(super) async fn watch(
 fn read_start(query: &Query, headers: &HeaderMap) -> Result<Start, Refusal> {
     let (from, after) = (query.one("from")?, query.one("after")?);
     if let Some(id) = headers.get(LAST_EVENT_ID) {
+        // One that is not ASCII is refused as an empty one is.
         let id = id.to_str().unwrap_or_default();
         return parse_id("Last-Event-ID", id);
     }
@@ -142,6 +143,7 @@ fn start_refusal(error: StartError) -> Refusal {
 fn read_form(headers: &HeaderMap) -> EventForm {
     let mut accepted_types = headers.get_all(header::ACCEPT).iter();
     let accepts_server_sent = accepted_types.any(|value| {
+        // No known type is in a value that is not ASCII.
         let value = value.to_str().unwrap_or_default();
         value.contains(EventForm::ServerSent.content_type())
     });

@@ -71,9 +71,9 @@ impl Metrics {
         text
     }
 
-    /// Sets the gauges of the server itself: whether it is ready, its memory,
-    /// the number of leases, the longest wait for the database, and the most
-    /// names that were visited in one slice.
+    /// Sets the gauges of the server itself: whether it is ready, its memory and
+    /// the limit of that (zero without one), the number of leases, the longest
+    /// wait for the database, and the most names that were visited in one slice.
     fn set_server_gauges(&self, server: &Server) {
         let table = &self.table;
         table.ready.set(i64::from(server.is_ready()));

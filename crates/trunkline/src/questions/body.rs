@@ -21,7 +21,7 @@ const PIECE: usize = 64 << 10;
 
 /// Bytes of a streamed answer that are there at once: a piece that waits, one
 /// that is made, and one that the transport has.
-const ON_THE_WAY: usize = 3 * PIECE;
+const STREAMED_BYTES: usize = 3 * PIECE;
 
 /// A piece of an answer, or its end: a channel that is closed before it means
 /// that the answer was given up.
@@ -127,7 +127,7 @@ pub async fn stream(
         return Ok(Some(AnswerBody(Form::Whole(whole))));
     }
 
-    question.hold(ON_THE_WAY)?;
+    question.hold(STREAMED_BYTES)?;
     let (sender, answer) = channel(question);
     tokio::spawn(sender.send_all(bytes, next));
     Ok(Some(answer))

@@ -93,7 +93,7 @@ impl Bulk<'_> {
             );
             let outcome = self.send(&path, &part).await?;
 
-            self.show_warnings(&outcome.warnings, sum.warnings);
+            self.print_warnings(&outcome.warnings, sum.warnings);
             sum.add(&outcome, &part);
             progress.show(sum.resources);
             number += 1;
@@ -141,7 +141,7 @@ impl Bulk<'_> {
     /// Prints the warnings about a part to standard error, with their places in
     /// the file, until [`MOST_WARNINGS`] are shown of the whole file. `before`
     /// is the number of those about earlier parts.
-    fn show_warnings(&self, warnings: &[Detail], before: usize) {
+    fn print_warnings(&self, warnings: &[Detail], before: usize) {
         let room = MOST_WARNINGS.saturating_sub(before);
         for warning in warnings.iter().take(room) {
             let message = self.places.locate(warning.clone());
@@ -150,7 +150,7 @@ impl Bulk<'_> {
     }
 
     /// Prints the numbers of changes to standard output. Before that, prints the
-    /// number of warnings that [`Self::show_warnings`] left out, if any, to
+    /// number of warnings that [`Self::print_warnings`] left out, if any, to
     /// standard error.
     fn print_summary(&self, sum: &Sum) -> Result<()> {
         let hidden_count = sum.warnings.saturating_sub(MOST_WARNINGS);

@@ -99,7 +99,8 @@ impl ListenerSnapshot {
     }
 
     /// Returns the layers of the runtime that the bootstrap names (RTDS), in
-    /// its order: a later one counts over those before.
+    /// its order: a later one counts over those before. Empty if there is no
+    /// listener.
     #[must_use]
     pub fn runtime(&self) -> Vec<Part<Runtime>> {
         let Some(Held::Resource(held)) = self.snapshot.root.content.value() else {
@@ -111,9 +112,10 @@ impl ListenerSnapshot {
         found.map(Part::new).collect()
     }
 
-    /// Returns what concerns the whole, and not a part (C53): there is no
-    /// listener, or a route configuration is missing, or has no virtual host
-    /// for the host that was given. A missing cluster is not one of these.
+    /// Returns the first error that concerns the whole snapshot (C53): there is
+    /// no listener, or a route configuration is missing, or has no virtual host
+    /// for the host of the tree. The error of a cluster is not one of these: it
+    /// is in the cluster's own snapshot.
     #[must_use]
     pub fn error(&self) -> Option<WatchError> {
         let listener = self.listener();
