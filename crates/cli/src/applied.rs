@@ -42,7 +42,9 @@ impl AppliedContents {
         }))
     }
 
-    /// Notes that an `apply` of an origin was accepted.
+    /// Notes that an `apply` of an origin was accepted. After the last awaited
+    /// one the contents count as loaded (S51); an origin that is not awaited
+    /// changes nothing.
     pub(crate) fn note_applied(&self, origin: &str) {
         let mut first_applies = self.lock();
         match &mut first_applies.awaited {
@@ -56,10 +58,11 @@ impl AppliedContents {
             Awaited::Nothing => {}
         }
 
-        first_applies.tell();
+        first_applies.tell_if_loaded();
     }
 
-    /// Returns the origins by name that have not applied yet.
+    /// Returns the awaited origins that have not applied yet; none if an `apply`
+    /// of any origin is awaited.
     pub(crate) fn awaited_origins(&self) -> Vec<String> {
         match &self.lock().awaited {
             Awaited::Named(origins) => origins.iter().cloned().collect(),
@@ -73,8 +76,10 @@ impl AppliedContents {
 }
 
 impl FirstApplies {
-    /// Tells the writer if nothing is awaited any more.
-    fn tell(&self) {
+    /// Tells the writer that the contents are loaded. Does nothing while an
+    /// `apply` is awaited, and before there is a writer. Telling it again
+    /// changes nothing.
+    fn tell_if_loaded(&self) {
         if let Some(writer) = self.writer.as_ref()
             && self.awaited == Awaited::Nothing
         {
@@ -87,7 +92,7 @@ impl Contents for AppliedContents {
     fn run(self: Arc<Self>, writer: Writer) -> BoxFuture<'static, ()> {
         let mut first = self.lock();
         first.writer = Some(writer);
-        first.tell();
+        first.tell_if_loaded();
         Box::pin(std::future::pending())
     }
 }

@@ -74,7 +74,7 @@ impl<V: Clone> PersistentMap<V> {
         self.length
     }
 
-    /// Returns the value of a key.
+    /// Returns the value of a key, which is compared byte by byte.
     pub(crate) fn get(&self, key: &[u8]) -> Option<&V> {
         if self.length == 0 {
             return None;
@@ -95,7 +95,8 @@ impl<V: Clone> PersistentMap<V> {
         }
     }
 
-    /// Sets an entry, and returns the value that it replaces.
+    /// Sets an entry, and returns the value that it replaces. Copies of the map
+    /// keep the old value.
     pub(crate) fn insert(&mut self, key: &str, value: V) -> Option<V> {
         let entry = Arc::new(Entry {
             key: key.into(),
@@ -142,7 +143,7 @@ impl<V: Clone> Branch<V> {
             Slot::Entry(old) => {
                 let old = Arc::clone(old);
                 let mut child = Self::EMPTY;
-                let old_path = HashPath::from_level(old.key.as_bytes(), path.level);
+                let old_path = HashPath::at_level(old.key.as_bytes(), path.level);
                 child.insert(old, old_path);
                 child.insert(entry, path);
                 self.slots[index] = Slot::Branch(Arc::new(child));
@@ -193,11 +194,13 @@ struct HashPath {
 
 impl HashPath {
     fn new(key: &[u8]) -> Self {
-        Self::from_level(key, 0)
+        Self::at_level(key, 0)
     }
 
-    /// Makes the rest of the way to a key, from a level on.
-    fn from_level(key: &[u8], level: u32) -> Self {
+    /// Makes the path of a key as it stands at `level`, after `level` calls of
+    /// [`Self::next`]. Each hash serves [`LEVELS`] levels; the next one has the
+    /// next seed.
+    fn at_level(key: &[u8], level: u32) -> Self {
         let hash = XxHash3_64::oneshot_with_seed(u64::from(level / LEVELS), key);
         Self {
             hash: hash >> (BITS * (level % LEVELS)),
@@ -205,13 +208,14 @@ impl HashPath {
         }
     }
 
-    /// Returns the bit of the slot at this level, and goes one level on.
+    /// Returns the bit of the slot at this level, and goes one level on. `key` is
+    /// the key of the path: a further hash of it may be needed.
     fn next(&mut self, key: &[u8]) -> u32 {
         let bit = 1 << (self.hash & ((1 << BITS) - 1));
         self.hash >>= BITS;
         self.level += 1;
         if self.level.is_multiple_of(LEVELS) {
-            *self = Self::from_level(key, self.level);
+            *self = Self::at_level(key, self.level);
         }
         bit
     }
@@ -259,7 +263,7 @@ mod tests {
             let hash = XxHash3_64::oneshot_with_seed(level / 12, key);
             let expected = 1 << (hash >> (5 * (level % 12)) & 31);
             assert_eq!(
-                HashPath::from_level(key, path.level).next(key),
+                HashPath::at_level(key, path.level).next(key),
                 expected,
                 "{level}"
             );

@@ -1,4 +1,5 @@
-//! A body of resources: decoded as a file is.
+//! Bodies of resources: [`accept`] decodes one as a file is decoded, and
+//! [`BodyText`] keeps its text for the places of later findings.
 
 use std::io::Cursor;
 
@@ -10,16 +11,17 @@ use trunkline_proto::text::Format;
 use super::error::Refusal;
 use super::outcome::refusal;
 
-/// The text of a body.
+/// The text of a body, and its format.
 pub(super) struct BodyText {
     format: Format,
     bytes: Bytes,
 }
 
 impl BodyText {
-    /// Returns the text of a body, in the format of its form. Returns `None` if
-    /// the form is binary, or says no format.
-    pub(super) fn of(body: &Bytes, form: Form) -> Option<Self> {
+    /// Keeps the text of a body, so that findings made after decoding can be
+    /// located in it. Returns `None` for a binary body, and for
+    /// [`Form::ByName`]: a body has no file name. The text may not be UTF-8.
+    pub(super) fn from_form(body: &Bytes, form: Form) -> Option<Self> {
         match form {
             Form::Text(format) => Some(Self {
                 format,

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use tokio_stream::wrappers::ReceiverStream;
 use trunkline::Server;
-use trunkline::events::{EventId, Reader, Start, StartError};
+use trunkline::events::{EventId, LogEntry, Reader, Start, StartError};
 
 use super::error::Refusal;
 use super::event::{EventForm, GAP, REMEDY};
@@ -83,6 +83,7 @@ pub(super) async fn watch(
 fn read_start(query: &Query, headers: &HeaderMap) -> Result<Start, Refusal> {
     let (from, after) = (query.one("from")?, query.one("after")?);
     if let Some(id) = headers.get(LAST_EVENT_ID) {
+        // One that is not ASCII is refused as an empty one is.
         let id = id.to_str().unwrap_or_default();
         return parse_id("Last-Event-ID", id);
     }
@@ -127,8 +128,8 @@ fn parse_id(key: &str, id: &str) -> Result<Start, Refusal> {
         .map_err(|error| Refusal::bad(format!("{key}: {error}")))
 }
 
-/// Makes the error of a reader that cannot begin: one for which there is no
-/// room, or whose events are not there any more.
+/// Makes the refusal of a reader that cannot begin: there is no room for it, no
+/// event has its id, or its events are not there any more.
 fn start_refusal(error: StartError) -> Refusal {
     match error {
         StartError::TooManyReaders { .. } => Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error),
@@ -142,6 +143,7 @@ fn start_refusal(error: StartError) -> Refusal {
 fn read_form(headers: &HeaderMap) -> EventForm {
     let mut accepted_types = headers.get_all(header::ACCEPT).iter();
     let accepts_server_sent = accepted_types.any(|value| {
+        // No known type is in a value that is not ASCII.
         let value = value.to_str().unwrap_or_default();
         value.contains(EventForm::ServerSent.content_type())
     });
@@ -159,11 +161,13 @@ struct Writer {
     filter: EventFilter,
     form: EventForm,
     chunks: mpsc::Sender<Result<Bytes, Infallible>>,
-    /// The newest id that was written.
+    /// The position up to which the client knows all that it is to know: of the
+    /// start, the last event or the last bookmark that was written.
     written: EventId,
 }
 
-/// The response has ended.
+/// The response has to end: the client is gone or too slow, or events that it
+/// was to get are forgotten.
 struct Ended;
 
 impl Writer {
@@ -181,20 +185,13 @@ impl Writer {
     /// Writes events as they come, and keeps the connection alive between them.
     /// Returns only when the response is at its end.
     async fn write_events(&mut self) -> Result<(), Ended> {
-        self.write_head().await?;
+        self.write_opening().await?;
         let mut next_keep_alive = Instant::now() + KEEP_ALIVE;
         loop {
             let is_written = match timeout_at(next_keep_alive, self.reader.next()).await {
                 Err(_) => self.write_keep_alive().await?,
                 Ok(Ok(entries)) => {
-                    let mut text = String::new();
-                    for entry in &entries {
-                        let length_before = text.len();
-                        self.form.write(&mut text, entry, &self.filter);
-                        if text.len() > length_before {
-                            self.written = entry.id;
-                        }
-                    }
+                    let text = self.entries_to_text(&entries);
                     // Freed before the client takes the text.
                     drop(entries);
                     self.send(text).await?
@@ -220,9 +217,25 @@ impl Writer {
         }
     }
 
+    /// Returns the text of the entries that the filter lets through, and records
+    /// the last of them as written. The text is empty if there is none.
+    fn entries_to_text(&mut self, entries: &[LogEntry]) -> String {
+        let mut text = String::new();
+        for entry in entries {
+            let length_before = text.len();
+            self.form.write(&mut text, entry, &self.filter);
+            if text.len() > length_before {
+                self.written = entry.id;
+            }
+        }
+        text
+    }
+
     /// Writes a bookmark of the place where the response begins, so that a
     /// client whose connection breaks before the first event can resume there.
-    async fn write_head(&mut self) -> Result<(), Ended> {
+    /// Writes a `missed` event before it if the log has forgotten events after
+    /// that place.
+    async fn write_opening(&mut self) -> Result<(), Ended> {
         let mut text = String::new();
         if self.reader.has_gap() {
             self.form.write_missed_message(&mut text, GAP.to_owned());
@@ -234,7 +247,8 @@ impl Writer {
 
     /// Keeps the connection alive. If the filter held events back, writes a
     /// bookmark after them: the log may forget these events, and a client that
-    /// resumes does not need them.
+    /// resumes does not need them. The result is that of [`Self::send`]; the
+    /// text is never empty.
     async fn write_keep_alive(&mut self) -> Result<bool, Ended> {
         let position = self.reader.position();
         let mut text = String::new();

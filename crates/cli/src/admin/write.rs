@@ -55,7 +55,7 @@ pub(super) async fn apply(
 
     let mut stage = Arc::clone(&admin.stage).lock_owned().await;
     super::run_blocking(move || {
-        let text = BodyText::of(&body.bytes, form);
+        let text = BodyText::from_form(&body.bytes, form);
         let accepted = accept::accept(body.bytes.clone(), form);
         let (mut document, warnings) = accepted.inspect_err(|_| {
             // The change can never be complete without this part.

@@ -20,6 +20,7 @@ use crate::output::{self, Table};
 /// Prints the explanation of a resource, or of a host on demand.
 pub(super) fn run(args: &cli::Explain) -> Result<()> {
     let body = request_explanation(args)?;
+    // A body that is not JSON becomes null, which has no parameters.
     let explanation: Value = serde_json::from_slice(&body).unwrap_or_default();
     if explanation["parameters"].is_null() {
         return Err(Failure::wrong(
@@ -153,6 +154,7 @@ fn align(lines: Vec<(&str, String)>) -> String {
     lines.into_iter().map(line).collect()
 }
 
+/// Returns the text of a value; an empty one, if the value is not a text.
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
@@ -200,7 +202,8 @@ fn describe_answer(answer: &Value) -> String {
     format!("{name} version {version}, domains {domains}: {form}{reason}")
 }
 
-/// Returns whether a client gets the host without a subscription.
+/// Returns whether a client gets the host without a subscription: it is in a
+/// base set of the node, or a rule for the node names it.
 fn is_in_base(base: &Value) -> bool {
     !texts(&base["by_sets"]).is_empty() || base["by_name"] == true
 }
@@ -241,8 +244,9 @@ fn describe_stream(client: &Value, stream: &Value) -> String {
     format!("stream {}: {state}", stream["stream"])
 }
 
-/// Tells that a client is not subscribed to the host, and whether it could be:
-/// it holds the route configuration or not.
+/// Describes a client without a subscription to the host. The text also says if
+/// the client does not hold the route configuration: without that, it asks for
+/// no virtual hosts (VHDS).
 fn describe_unsubscribed(client: &Value) -> &'static str {
     match client["has_route"] == true {
         true => "did not ask for it",

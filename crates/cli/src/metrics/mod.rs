@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 use trunkline::status::Client;
 use trunkline::{Server, TypeUrl};
@@ -30,7 +31,7 @@ pub(crate) struct Metrics {
     table: Table,
     /// Streams by node: a client may have several.
     nodes: Mutex<HashMap<String, usize>>,
-    /// Looked-up values are written to shared gauges, by one scrape at a time.
+    /// Held while looked-up values are set and written: scrapes share them.
     scrape: Mutex<()>,
 }
 
@@ -47,8 +48,8 @@ impl Metrics {
         })
     }
 
-    /// Writes all metrics. Gauges are set from the present state first. Scrapes
-    /// wait for each other, since they set the same gauges.
+    /// Writes all metrics. Values that are looked up are set first. Scrapes wait
+    /// for each other, since they set the same values.
     pub(crate) fn to_text(
         &self,
         server: &Server,
@@ -61,9 +62,8 @@ impl Metrics {
         self.set_resource_gauges(server);
         self.set_client_gauges(clients);
         self.set_file_gauges(files);
-        self.set_mcp_gauges(mcp_counts);
-        let lost_lines = self.table.log_dropped.inner();
-        lost_lines.store(log::lost_lines(), Ordering::Relaxed);
+        self.set_mcp_metrics(mcp_counts);
+        set_counter(&self.table.log_dropped, log::lost_lines());
 
         let mut text = String::new();
         // Writing to a string does not fail.
@@ -71,9 +71,9 @@ impl Metrics {
         text
     }
 
-    /// Sets the gauges of the server itself: whether it is ready, its memory,
-    /// the number of leases, the longest wait for the database, and the most
-    /// names that were visited in one slice.
+    /// Sets the gauges of the server itself: whether it is ready, its memory and
+    /// the limit of that (zero without one), the number of leases, the longest
+    /// wait for the database, and the most names that were visited in one slice.
     fn set_server_gauges(&self, server: &Server) {
         let table = &self.table;
         table.ready.set(i64::from(server.is_ready()));
@@ -112,20 +112,14 @@ impl Metrics {
         quarantined.set(&self.table.parked);
     }
 
-    /// Sets the gauges of the Mesh Configuration Protocol.
-    fn set_mcp_gauges(&self, counts: Counts) {
+    /// Sets the gauges and the counters of the Mesh Configuration Protocol.
+    fn set_mcp_metrics(&self, counts: Counts) {
         let table = &self.table;
         table.mcp_streams.set(to_gauge(counts.streams));
         table.mcp_rejected.set(to_gauge(counts.rejected));
         table.mcp_stopped.set(i64::from(counts.is_stopped));
-        table
-            .mcp_nacks
-            .inner()
-            .store(counts.nacks, Ordering::Relaxed);
-        table
-            .mcp_stale
-            .inner()
-            .store(counts.stale, Ordering::Relaxed);
+        set_counter(&table.mcp_nacks, counts.nacks);
+        set_counter(&table.mcp_stale, counts.stale);
     }
 
     /// Sets the numbers of mistakes in files, of bad files and of held files.
@@ -170,7 +164,15 @@ impl ByType {
     }
 }
 
-/// Converts a count to the value of a gauge.
+/// Overwrites a counter with a total that is counted elsewhere and looked up on
+/// a scrape: to count it here too would be to count it twice. A total that goes
+/// down is a restart to Prometheus.
+fn set_counter(counter: &Counter, total: u64) {
+    counter.inner().store(total, Ordering::Relaxed);
+}
+
+/// Converts a count to the value of a gauge; one that does not fit becomes the
+/// maximum.
 fn to_gauge(count: impl TryInto<i64>) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
 }

@@ -66,16 +66,25 @@ impl Field for String {
     }
 }
 
-impl Field for Address {
-    fn put(&mut self, text: &str) -> Result<(), BadValue> {
-        *self = text.parse()?;
-        Ok(())
-    }
+/// Implements [`Field`] for types of one value, which a function parses and
+/// `Display` shows.
+macro_rules! impl_field {
+    ($parse:path: $($value:ty),+) => {$(
+        impl Field for $value {
+            fn put(&mut self, text: &str) -> Result<(), BadValue> {
+                *self = $parse(text)?;
+                Ok(())
+            }
 
-    fn show(&self) -> Vec<String> {
-        vec![self.to_string()]
-    }
+            fn show(&self) -> Vec<String> {
+                vec![self.to_string()]
+            }
+        }
+    )+};
 }
+
+impl_field!(str::parse: Address, ByteSize, MemoryLimit);
+impl_field!(parse_number: usize, u32);
 
 impl Field for Option<Address> {
     fn put(&mut self, text: &str) -> Result<(), BadValue> {
@@ -141,50 +150,6 @@ impl Field for Vec<String> {
 
     fn arity(&self) -> Arity {
         Arity::Many
-    }
-}
-
-impl Field for usize {
-    fn put(&mut self, text: &str) -> Result<(), BadValue> {
-        *self = parse_number(text)?;
-        Ok(())
-    }
-
-    fn show(&self) -> Vec<String> {
-        vec![self.to_string()]
-    }
-}
-
-impl Field for u32 {
-    fn put(&mut self, text: &str) -> Result<(), BadValue> {
-        *self = parse_number(text)?;
-        Ok(())
-    }
-
-    fn show(&self) -> Vec<String> {
-        vec![self.to_string()]
-    }
-}
-
-impl Field for ByteSize {
-    fn put(&mut self, text: &str) -> Result<(), BadValue> {
-        *self = text.parse()?;
-        Ok(())
-    }
-
-    fn show(&self) -> Vec<String> {
-        vec![self.to_string()]
-    }
-}
-
-impl Field for MemoryLimit {
-    fn put(&mut self, text: &str) -> Result<(), BadValue> {
-        *self = text.parse()?;
-        Ok(())
-    }
-
-    fn show(&self) -> Vec<String> {
-        vec![self.to_string()]
     }
 }
 

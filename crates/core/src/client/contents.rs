@@ -9,13 +9,12 @@ use hashbrown::HashMap;
 use super::watch::State;
 use crate::change::Change;
 use crate::database::{
-    ApplyError, Choice, CursorId, Database, EntryId, Position, Scope, StreamId, SubscriberId,
-    TypeId,
+    Choice, CursorId, Database, EntryId, Position, Scope, StreamId, SubscriberId, TypeId,
 };
 use crate::name::{Name, Selector};
 use crate::params::{Params, ParamsId};
 use crate::resource::{Resource, TypeUrl};
-use crate::sink::{Cause, Subscription, WatchError};
+use crate::sink::{Subscription, WatchError};
 
 /// A name of a type.
 pub(super) type Key = (TypeUrl, Name);
@@ -154,8 +153,9 @@ impl Contents {
             .map(|(_, subscriber)| subscriber)
     }
 
-    /// Applies changes together. A change that contradicts others is left out,
-    /// and becomes the error of its name.
+    /// Applies changes together. A change that contradicts others is left out:
+    /// its name keeps what it had, and gets an error. If there is one, the others
+    /// are applied one by one, and the order decides which one is left out.
     pub(super) fn apply(&mut self, changes: Vec<Change>) {
         if changes.is_empty() {
             return;
@@ -175,7 +175,7 @@ impl Contents {
             if let Err(error) = self.database.apply(vec![change])
                 && let Some(key) = key
             {
-                self.errors.insert(key, contradiction(&error));
+                self.errors.insert(key, WatchError::of_contradiction(error));
             }
         }
     }
@@ -370,9 +370,4 @@ pub(super) fn key_of(change: &Change) -> Option<Key> {
         | Change::Fail(url, name, _) => Some((url.clone(), name.clone())),
         Change::ReplaceAll(..) => None,
     }
-}
-
-/// Returns the error of a name whose contents contradict others.
-fn contradiction(error: &ApplyError) -> WatchError {
-    WatchError::new(Cause::Rejected, error.to_string())
 }

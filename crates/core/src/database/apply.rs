@@ -73,7 +73,7 @@ impl Database {
     /// Applies all changes, or none, at once.
     ///
     /// # Errors
-    /// If the resulting contents would be invalid; nothing has changed.
+    /// The resulting contents would be invalid. Then nothing has changed.
     pub fn apply(&mut self, changes: Vec<Change>) -> Result<(), ApplyError> {
         let mut commit = Commit::new(changes)?;
         while commit.advance(self, usize::MAX, |_| ())? == Progress::More {}
@@ -82,7 +82,11 @@ impl Database {
 }
 
 /// Refuses variants of a name if a client could match two of them: it would not
-/// be decided which one the client gets (S62).
+/// be decided which one the client gets (S62). All pairs are compared.
+///
+/// # Errors
+/// [`ApplyError::Overlap`] if a client could match two of them,
+/// [`ApplyError::Undecided`] if that cannot be decided of a pair.
 pub(super) fn check_overlap(name: &Name, variants: &[Arc<Resource>]) -> Result<(), ApplyError> {
     for (index, first) in variants.iter().enumerate() {
         for second in &variants[index + 1..] {
@@ -100,8 +104,11 @@ pub(super) fn check_overlap(name: &Name, variants: &[Arc<Resource>]) -> Result<(
 }
 
 /// Finds a client that would see both of two resources, and returns its
-/// parameters; `None` if the resources exclude each other. Fails if that cannot
-/// be decided; the error has this `name`.
+/// parameters; `None` if the resources exclude each other. `name` is the name
+/// in the error.
+///
+/// # Errors
+/// [`ApplyError::Undecided`] if their constraints are too complex to decide it.
 pub(super) fn find_common_client(
     name: &Name,
     first: &Resource,

@@ -71,7 +71,8 @@ impl XdstpName {
         })
     }
 
-    /// Parses any spelling of a structured name.
+    /// Parses any spelling of a structured name. The name of a collection, a
+    /// glob, is parsed too; [`Glob`](super::Glob) tells it from others.
     ///
     /// ```
     /// use trunkline_core::name::XdstpName;
@@ -84,7 +85,10 @@ impl XdstpName {
     ///
     /// # Errors
     ///
-    /// The error has what is wrong with the text, and where.
+    /// When the text has another scheme, has no type or no id, has a type with
+    /// a wrong character, has a context parameter without a key, or has an
+    /// escape that is broken or does not decode to UTF-8. A `#` anywhere is
+    /// refused: directives are never on the wire. The error says where.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let remainder = text.strip_prefix(SCHEME).ok_or(NameError::NotXdstp)?;
         if let Some(offset) = text.find('#') {

@@ -4,8 +4,10 @@ use super::expr::{Expr, ExprNode};
 use super::{Constraints, Params};
 
 impl Constraints {
-    /// Returns the conditions that a client does not fulfil, in order; none if
-    /// it matches.
+    /// Returns the conditions that a client does not fulfil, in the order in
+    /// which the constraints are displayed. An AND is taken apart into its
+    /// members; an OR or a NOT is one condition. The list is empty if and only
+    /// if the client [matches](Self::matches).
     #[must_use]
     pub fn unmet<'a>(&'a self, params: &Params) -> Vec<&'a Expr> {
         let mut conditions = Vec::new();

@@ -1,5 +1,5 @@
-//! The secrets that a client was sent, so that its words can be read without
-//! them.
+//! The resources with secrets that a client was sent: a server takes these
+//! secrets out of the errors that the client reports.
 
 use std::sync::Arc;
 
@@ -8,9 +8,14 @@ use crate::database::{Database, SLICE};
 use crate::resource::{Resource, TypeUrl};
 
 impl Session {
-    /// Returns the resources with secrets of a type that the client may quote
-    /// in a NACK: those of responses without an acknowledgement, and, unless
-    /// they are many, those that it holds.
+    /// Returns the resources of a type whose secrets the client may quote in a
+    /// NACK, each once, by name and version: those of responses without an
+    /// acknowledgement, and those that it holds.
+    ///
+    /// If the names that the client is subscribed to, and those that its
+    /// wildcards and globs list, are more than [`SLICE`] together, the resources
+    /// that it holds are left out. A NACK that quotes one of these shows its
+    /// secrets.
     pub fn sent_secrets(&self, db: &mut Database, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
         let Some(type_stream) = self.type_stream(type_url.as_str()) else {
             return Vec::new();

@@ -129,6 +129,13 @@ impl WatchError {
         Self::new(Cause::Source(error.code), &*error.message)
     }
 
+    /// Makes the error of a resource that the owner's database does not take,
+    /// since it contradicts others there (S62). It is a rejection: the server
+    /// has the resource, and it is the owner that cannot use it.
+    pub(crate) fn of_contradiction(error: impl fmt::Display) -> Self {
+        Self::new(Cause::Rejected, error.to_string())
+    }
+
     /// Makes the error that the server did not renew the TTL of the resource.
     pub(crate) fn expired() -> Self {
         Self::new(Cause::Expired, "not refreshed within its ttl")

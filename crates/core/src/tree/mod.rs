@@ -218,8 +218,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Ends one such subscription. After the last one ends, the resource is
-    /// still shown until a snapshot without it is published.
+    /// Ends one subscription that [`Self::subscribe`] began. After the last one
+    /// ends, the resource is still shown until a snapshot without it is published.
     pub fn unsubscribe(&mut self, id: RootId, key: &Key<S>) {
         let (Some(root), Some(node)) = (self.roots.get_mut(&id), self.ids.get(key)) else {
             return;
@@ -256,19 +256,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         warming_nodes.collect()
     }
 
-    /// Returns the number of nodes: the resources that are subscribed to.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// Returns whether the tree has no nodes.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
-    /// Takes the counters of the work since the last call.
+    /// Returns the work since the last call, and resets the counters.
     pub fn take_work(&mut self) -> Work {
         std::mem::take(&mut self.work)
     }

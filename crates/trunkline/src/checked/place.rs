@@ -89,7 +89,8 @@ struct InText {
 }
 
 impl At {
-    /// Makes a place in a text; a number that does not fit becomes the maximum.
+    /// Makes a place with a line and a column, from one; both are zero where
+    /// there are no lines. A number that does not fit becomes the maximum.
     pub(super) fn text(at: text::Position, field: String) -> Self {
         Self(Where::Text(Box::new(InText {
             line: saturate(at.line),
@@ -136,8 +137,9 @@ impl At {
         }
     }
 
-    /// Returns the field of the resource, such as `resources[2]`, or of the
-    /// virtual host in it.
+    /// Returns the path of the resource in its document, such as `resources[2]`,
+    /// or of the virtual host or field in it that the place is. Empty if the
+    /// place is unknown, and for a resource that is the whole document.
     #[must_use]
     pub fn field(&self) -> Box<str> {
         match self.0 {

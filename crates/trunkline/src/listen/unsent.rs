@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 
-/// See the module's documentation.
+/// The unsent bytes of one connection; see the module's documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Unsent {
     bytes: AtomicUsize,
@@ -43,9 +43,13 @@ impl Unsent {
         self.taken.notify_one();
     }
 
-    /// Counts a message of so many bytes until the result is dropped, even
-    /// beyond the limit.
-    pub(crate) fn count(self: &Arc<Self>, bytes: usize) -> UnsentMessage {
+    /// Adds a message of `bytes` bytes, which counts until the result is dropped.
+    /// The bound is not checked: [`Self::has_room`] was asked before the message
+    /// was built, when nobody knew its length.
+    pub(crate) fn add_message(self: &Arc<Self>, bytes: usize) -> UnsentMessage {
+        // `Relaxed` is enough: only a message that is taken wakes a stream, so
+        // only its subtraction is ordered with `waiting`. A stream that does not
+        // see this addition yet is one that asked a moment earlier.
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         UnsentMessage {
             unsent: Arc::clone(self),
@@ -54,8 +58,9 @@ impl Unsent {
     }
 }
 
-/// A message that the client has not taken, which counts until this is dropped.
+/// A message that the client has not taken. It counts until this is dropped.
 #[derive(Debug)]
+#[must_use = "the message counts only until this is dropped"]
 pub(crate) struct UnsentMessage {
     unsent: Arc<Unsent>,
     bytes: usize,
@@ -96,9 +101,9 @@ mod tests {
     #[tokio::test]
     async fn a_stream_waits_for_the_others_of_its_connection() {
         let unsent = Arc::<Unsent>::default();
-        let first = unsent.count(60);
+        let first = unsent.add_message(60);
         assert!(unsent.has_room(100));
-        let second = unsent.count(60);
+        let second = unsent.add_message(60);
         assert!(!unsent.has_room(100));
         let waiting = [(); 3].map(|()| {
             let unsent = Arc::clone(&unsent);

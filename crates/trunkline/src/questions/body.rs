@@ -21,7 +21,7 @@ const PIECE: usize = 64 << 10;
 
 /// Bytes of a streamed answer that are there at once: a piece that waits, one
 /// that is made, and one that the transport has.
-const ON_THE_WAY: usize = 3 * PIECE;
+const STREAMED_BYTES: usize = 3 * PIECE;
 
 /// A piece of an answer, or its end: a channel that is closed before it means
 /// that the answer was given up.
@@ -41,12 +41,6 @@ enum Form {
     Whole(Full<Bytes>),
     Pieces(mpsc::Receiver<Piece>),
     Ended,
-}
-
-impl std::fmt::Debug for Piece {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Piece")
-    }
 }
 
 /// The error of an answer that was given up.
@@ -133,7 +127,7 @@ pub async fn stream(
         return Ok(Some(AnswerBody(Form::Whole(whole))));
     }
 
-    question.hold(ON_THE_WAY)?;
+    question.hold(STREAMED_BYTES)?;
     let (sender, answer) = channel(question);
     tokio::spawn(sender.send_all(bytes, next));
     Ok(Some(answer))
@@ -146,7 +140,8 @@ fn channel(question: Question) -> (Sender, AnswerBody) {
     (Sender { out, question }, AnswerBody(Form::Pieces(pieces)))
 }
 
-/// The task of an answer.
+/// The task that hands over the pieces of an answer, and holds the question
+/// until it ends.
 struct Sender {
     out: mpsc::Sender<Piece>,
     question: Question,

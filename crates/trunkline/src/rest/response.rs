@@ -11,7 +11,7 @@ use trunkline_proto::descriptor;
 use trunkline_proto::prost_reflect::DynamicMessage;
 use trunkline_proto::text::{self, Loss, Value, loss, to_node};
 
-use crate::wire::sotw_frames;
+use crate::wire::encode_sotw_frames;
 
 const RESPONSE: &str = "envoy.service.discovery.v3.DiscoveryResponse";
 
@@ -137,7 +137,7 @@ impl Response {
     /// Returns a response as the tree of its message; `None` if the message is
     /// not known.
     fn tree(&self, response: &SotwResponse) -> Option<text::Node> {
-        let bytes = sotw_frames(response, &self.identifier).to_bytes();
+        let bytes = encode_sotw_frames(response, &self.identifier).to_bytes();
         let of = descriptor::message(RESPONSE)?;
         let message = DynamicMessage::decode(of, bytes).ok()?;
         Some(to_node(&message, None))

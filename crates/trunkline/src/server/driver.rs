@@ -234,7 +234,7 @@ where
         let Some(message) = polled.message else {
             return false;
         };
-        self.unsent = Some(self.connection.unsent.count(message.len()));
+        self.unsent = Some(self.connection.unsent.add_message(message.len()));
         out.extend(message);
         true
     }

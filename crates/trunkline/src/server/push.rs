@@ -147,11 +147,11 @@ impl Stream {
         let identifier = &self.shared.options.identifier;
         let (frames, resources, removed) = match response {
             Response::Sotw(response) => {
-                let frames = wire::sotw_frames(response, identifier);
+                let frames = wire::encode_sotw_frames(response, identifier);
                 (frames, &response.resources, &response.removed[..])
             }
             Response::Delta(response) => {
-                let frames = wire::delta_frames(response, identifier, built.revision);
+                let frames = wire::encode_delta_frames(response, identifier, built.revision);
                 (frames, &response.resources, &response.removed[..])
             }
         };

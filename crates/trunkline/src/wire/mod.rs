@@ -56,6 +56,6 @@ pub use request::Refused;
 #[cfg(feature = "server")]
 pub(crate) use request::{Read, Reader};
 #[cfg(feature = "server")]
-pub(crate) use response::{delta_frames, sotw_frames};
+pub(crate) use response::{encode_delta_frames, encode_sotw_frames};
 pub use sink_request::RequestWriter;
 pub use sink_response::{ReceivedResponse, read_response};

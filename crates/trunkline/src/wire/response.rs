@@ -17,10 +17,15 @@ use super::constraints::write_resource_name;
 use super::resource_errors::write_errors;
 use super::ttl::write_ttl;
 
-/// Encodes a delta response as frames. Its version is the revision of the
-/// contents, for people to read; clients ignore it (S68). Resources of a list
-/// that streams share are encoded once for all of them.
-pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str, revision: u64) -> Frames {
+/// Encodes a delta response as frames. It names this server, by `identifier`,
+/// and as its version the `revision` of the contents: both are for people to
+/// read, and clients ignore them (S68). A list that streams share is encoded
+/// once for all of them.
+pub(crate) fn encode_delta_frames(
+    response: &DeltaResponse,
+    identifier: &str,
+    revision: u64,
+) -> Frames {
     let mut digits = itoa::Buffer::new();
     let head = Head {
         type_url: response.type_url.as_str(),
@@ -28,18 +33,13 @@ pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str, revision:
         version: digits.format(revision),
         identifier,
     };
-    let tail = delta_rest(response);
-    let tail = tail.as_ref();
+    let rest = delta_rest(response);
 
     let url = &response.type_url;
-    let field = |delivered: &WireResource| Field::delta(&wrap(url, delivered));
-    match &response.resources {
-        ResourceList::Own(resources) => {
-            let fields: Vec<Field> = resources.iter().map(field).collect();
-            encode_delta(head, tail, fields.iter().flat_map(Field::pieces))
-        }
-        ResourceList::Shared(list) => encode_delta(head, tail, shared_segments(list, field)),
-    }
+    let resources = Encoded::new(&response.resources, |delivered| {
+        Field::delta(&wrap(url, delivered))
+    });
+    encode_delta(head, rest.as_ref(), resources.pieces())
 }
 
 /// Returns the removals and errors of a delta response; `None` if it has
@@ -59,9 +59,11 @@ fn delta_rest(response: &DeltaResponse) -> Option<DeltaDiscoveryResponse> {
     })
 }
 
-/// Encodes a state-of-the-world response as frames. Resources of a list that
-/// streams share are encoded once for all of them.
-pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
+/// Encodes a state-of-the-world response as frames. It names this server, by
+/// `identifier`, for people to read (S68). A list that streams share is encoded
+/// once for all of them. `removed` is deliberately not encoded: a client removes
+/// what a whole set does not list.
+pub(crate) fn encode_sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
     let head = Head {
         type_url: response.type_url.as_str(),
         nonce: response.nonce.as_str(),
@@ -69,20 +71,41 @@ pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
         identifier,
     };
     let has_errors = !response.errors.is_empty();
-    let tail = has_errors.then(|| DiscoveryResponse {
+    let rest = has_errors.then(|| DiscoveryResponse {
         resource_errors: write_errors(&response.errors),
         ..DiscoveryResponse::default()
     });
-    let tail = tail.as_ref();
 
     let url = &response.type_url;
-    let field = |delivered: &WireResource| sotw_field(url, delivered);
-    match &response.resources {
-        ResourceList::Own(resources) => {
-            let fields: Vec<Field> = resources.iter().map(field).collect();
-            encode_sotw(head, tail, fields.iter().flat_map(Field::pieces))
+    let resources = Encoded::new(&response.resources, |delivered| sotw_field(url, delivered));
+    encode_sotw(head, rest.as_ref(), resources.pieces())
+}
+
+/// The encoded resources of a response.
+enum Encoded<'a> {
+    /// Those of one stream.
+    Own(Vec<Field>),
+    /// Those of a list that streams share, in segments.
+    Shared(&'a [Bytes]),
+}
+
+impl<'a> Encoded<'a> {
+    /// Encodes the resources of a list, each by `field`. For a shared list,
+    /// `field` has to be the same function for all its streams.
+    fn new(resources: &'a ResourceList, field: impl Fn(&WireResource) -> Field) -> Self {
+        match resources {
+            ResourceList::Own(resources) => Self::Own(resources.iter().map(field).collect()),
+            ResourceList::Shared(list) => Self::Shared(shared_segments(list, field)),
         }
-        ResourceList::Shared(list) => encode_sotw(head, tail, shared_segments(list, field)),
+    }
+
+    /// Returns the bytes of all resources, in order.
+    fn pieces(&self) -> impl Iterator<Item = &Bytes> + Clone {
+        let (fields, segments): (&[Field], &[Bytes]) = match self {
+            Self::Own(fields) => (fields, &[]),
+            Self::Shared(segments) => (&[], segments),
+        };
+        fields.iter().flat_map(Field::pieces).chain(segments)
     }
 }
 
@@ -191,7 +214,7 @@ mod tests {
     fn a_large_body_is_shared_by_every_response() {
         let body = Bytes::from(vec![7; 100_000]);
         let all = vec![WireResource::full(Arc::new(resource("a", body.clone())))];
-        let delta = delta_frames(&delta(all.clone()), "me", 3);
+        let delta = encode_delta_frames(&delta(all.clone()), "me", 3);
         let sotw = SotwResponse {
             type_url: "t".into(),
             version: "v".into(),
@@ -200,7 +223,7 @@ mod tests {
             errors: Vec::new(),
             removed: Vec::new(),
         };
-        for frames in [delta, sotw_frames(&sotw, "me")] {
+        for frames in [delta, encode_sotw_frames(&sotw, "me")] {
             let shares = |frame: &Bytes| frame.as_ptr() == body.as_ptr();
             assert!(frames.iter().any(shares));
         }
@@ -228,7 +251,7 @@ mod tests {
             };
             let now = trunkline_core::Moment::START;
             session.handle_sotw(&mut db, request, now).unwrap();
-            sotw_frames(
+            encode_sotw_frames(
                 &session
                     .poll(&mut db, now)
                     .and_then(trunkline_core::message::Response::into_sotw)
@@ -253,7 +276,7 @@ mod tests {
     #[test]
     fn s68_a_response_says_for_people_from_which_contents_it_is() {
         let all = vec![WireResource::full(Arc::new(resource("a", Bytes::new())))];
-        let bytes = |revision| delta_frames(&delta(all.clone()), "me", revision).to_bytes();
+        let bytes = |revision| encode_delta_frames(&delta(all.clone()), "me", revision).to_bytes();
         let message = DeltaDiscoveryResponse::decode(bytes(41)).unwrap();
         assert_eq!(message.system_version_info, "41");
         assert_eq!(message.control_plane.unwrap().identifier, "me");
@@ -294,7 +317,7 @@ mod tests {
         };
         response.errors = vec![("e".into(), Arc::new(error))];
 
-        let bytes = delta_frames(&response, "me", 3).to_bytes();
+        let bytes = encode_delta_frames(&response, "me", 3).to_bytes();
         let message = DeltaDiscoveryResponse::decode(bytes).unwrap();
         assert_eq!((&*message.type_url, &*message.nonce), ("t", "1"));
         assert_eq!(message.removed_resources, ["gone"]);
@@ -349,7 +372,7 @@ mod tests {
             errors: Vec::new(),
             removed: Vec::new(),
         };
-        let bytes = sotw_frames(&response, "me").to_bytes();
+        let bytes = encode_sotw_frames(&response, "me").to_bytes();
         let message = DiscoveryResponse::decode(bytes).unwrap();
         assert_eq!(message.version_info, "v");
         assert_eq!(message.resources[0].type_url, "t");
@@ -379,7 +402,7 @@ mod tests {
             assert_eq!(read, constraints);
         };
         for form in [Form::Full, Form::Heartbeat] {
-            let bytes = delta_frames(&delta(vec![variant(form)]), "me", 3).to_bytes();
+            let bytes = encode_delta_frames(&delta(vec![variant(form)]), "me", 3).to_bytes();
             says(&DeltaDiscoveryResponse::decode(bytes).unwrap().resources[0]);
         }
         let response = SotwResponse {
@@ -390,7 +413,7 @@ mod tests {
             errors: Vec::new(),
             removed: Vec::new(),
         };
-        let bytes = sotw_frames(&response, "me").to_bytes();
+        let bytes = encode_sotw_frames(&response, "me").to_bytes();
         let message = DiscoveryResponse::decode(bytes).unwrap();
         assert_eq!(
             message.resources[0].type_url,
@@ -404,7 +427,7 @@ mod tests {
         let mut response = delta(Vec::new());
         response.removed = Vec::new();
         response.removed_variants = vec![("a".into(), Some("env=prod".parse().unwrap()))];
-        let bytes = delta_frames(&response, "me", 3).to_bytes();
+        let bytes = encode_delta_frames(&response, "me", 3).to_bytes();
         let message = DeltaDiscoveryResponse::decode(bytes).unwrap();
         assert!(message.removed_resources.is_empty());
         let [gone] = &message.removed_resource_names[..] else {

@@ -58,7 +58,7 @@ struct Sum {
 }
 
 impl Bulk<'_> {
-    /// Sends the parts in order, and prints the sum of their changes. Reads the
+    /// Sends the parts in order, and prints a summary of their changes. Reads the
     /// next part before it sends one, since a request has to say whether its
     /// part is the last.
     ///
@@ -93,14 +93,14 @@ impl Bulk<'_> {
             );
             let outcome = self.send(&path, &part).await?;
 
-            self.show_warnings(&outcome.warnings, sum.warnings);
+            self.print_warnings(&outcome.warnings, sum.warnings);
             sum.add(&outcome, &part);
             progress.show(sum.resources);
             number += 1;
         }
 
         progress.end();
-        self.print_sum(&sum)?;
+        self.print_summary(&sum)?;
         Ok(Made {
             revision: sum.revision,
             changed: None,
@@ -141,7 +141,7 @@ impl Bulk<'_> {
     /// Prints the warnings about a part to standard error, with their places in
     /// the file, until [`MOST_WARNINGS`] are shown of the whole file. `before`
     /// is the number of those about earlier parts.
-    fn show_warnings(&self, warnings: &[Detail], before: usize) {
+    fn print_warnings(&self, warnings: &[Detail], before: usize) {
         let room = MOST_WARNINGS.saturating_sub(before);
         for warning in warnings.iter().take(room) {
             let message = self.places.locate(warning.clone());
@@ -149,9 +149,10 @@ impl Bulk<'_> {
         }
     }
 
-    /// Prints the number of changes, and the number of warnings that were not
-    /// shown.
-    fn print_sum(&self, sum: &Sum) -> Result<()> {
+    /// Prints the numbers of changes to standard output. Before that, prints the
+    /// number of warnings that [`Self::print_warnings`] left out, if any, to
+    /// standard error.
+    fn print_summary(&self, sum: &Sum) -> Result<()> {
         let hidden_count = sum.warnings.saturating_sub(MOST_WARNINGS);
         if hidden_count > 0 {
             let message = format!("and {hidden_count} more");
@@ -175,7 +176,7 @@ impl Bulk<'_> {
 }
 
 impl Sum {
-    /// Adds the outcome of a part.
+    /// Adds the outcome of `part`. Its revision replaces that of earlier parts.
     fn add(&mut self, outcome: &Outcome, part: &Part) {
         self.resources += part.resources;
         self.counts.created += outcome.counts.created;

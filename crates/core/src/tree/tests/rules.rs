@@ -284,7 +284,7 @@ fn a_shared_cluster_is_one_node() {
     owner.tree.remove_root(second);
     owner.run();
     assert_eq!(owner.log(), ["-rds/s", "-cds/a"]);
-    assert!(owner.tree.is_empty());
+    assert!(owner.tree.nodes.is_empty());
 }
 
 #[test]

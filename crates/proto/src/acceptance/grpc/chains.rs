@@ -19,8 +19,9 @@ use crate::envoy::envoy::config::listener::v3::{FilterChain, FilterChainMatch};
 /// The most combinations of values that are compared in one listener.
 const MAX_MATCHES: usize = 10_000;
 
-/// Rejects chains with the same match, and ranges without an IP address. Chains
-/// that never match are ignored.
+/// Rejects chains with the same match, ranges without an IP address, and more
+/// combinations of values than [`MAX_MATCHES`]. Reports chains that never match
+/// as ignored; their matches are compared with the others' all the same.
 pub(super) fn check_chains(chains: &[FilterChain], findings: &mut Findings<'_>) {
     let root = Place::ROOT;
     let any_connection = FilterChainMatch::default();
@@ -56,8 +57,12 @@ pub(super) fn check_chains(chains: &[FilterChain], findings: &mut Findings<'_>) 
     }
 }
 
-/// Returns whether no connection can match: without listener filters nothing is
-/// known of a server name, of a protocol, or of another port.
+/// Returns whether no connection to a gRPC server matches (A36). gRPC servers
+/// have no listener filters, so they know no server name and no application
+/// protocol, and every connection counts as `raw_buffer`: nothing detects
+/// another transport protocol. A destination port tells connections apart only
+/// with `use_original_dst`, which they do not support; a match that has one is
+/// never met, whatever the port.
 fn never_matches(chain_match: &FilterChainMatch) -> bool {
     chain_match.destination_port.is_some()
         || !chain_match.server_names.is_empty()
@@ -145,8 +150,8 @@ fn normalize(range: &CidrRange) -> Option<Range> {
     }
 }
 
-/// Returns the number of matches that have one value for each field. Returns
-/// `None` if the number overflows.
+/// Returns the number of matches with one value for each field that
+/// [`expand_matches`] makes of one. Returns `None` if the number overflows.
 fn count_combinations(chain_match: &FilterChainMatch) -> Option<usize> {
     [
         chain_match.prefix_ranges.len(),
@@ -174,7 +179,8 @@ struct Single<'a> {
     source_port: Option<u32>,
 }
 
-/// Adds all matches that have one value for each field.
+/// Adds all combinations of values of a match, with one value for each field.
+/// The caller has checked by [`count_combinations`] that there are not too many.
 fn expand_matches<'a>(
     chain_match: &'a FilterChainMatch,
     ranges: &Ranges,

@@ -19,7 +19,7 @@ use super::{
 /// The characters of a number that an error quotes.
 const QUOTED: usize = 40;
 
-/// The values of an enum that an error lists at most.
+/// The most values that an enum may have for an error to list them.
 const LISTED: usize = 12;
 
 impl Walk<'_> {
@@ -96,10 +96,15 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a floating-point number of 64 bits. A number of JSON is finite; in
-    /// quotes, infinity and NaN are accepted too. Returns `None` for other
-    /// values, which are reported. `kind` is the name of the type in the
-    /// report.
+    /// Reads a floating-point number of 64 bits, also for a field of 32: only
+    /// then [`Self::narrow_to_f32`] can tell one that is too large from an
+    /// infinite one.
+    ///
+    /// A number, as JSON has it, must be finite. A text may be infinite or NaN,
+    /// too. Texts are the values in quotes, and in Envoy's YAML also plain ones
+    /// that are no whole number: there `1.5` is a text, and `inf` and `1e400`
+    /// are texts and infinite. Returns `None` for other values, which are
+    /// reported. `kind` is the name of the type in the report.
     fn read_float(&mut self, node: &Node, kind: &'static str) -> Option<f64> {
         let text = self.number_text(node, kind)?;
         let is_number = matches!(node.value, Tree::Number(_));
@@ -109,8 +114,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Rounds a number to 32 bits. A finite one that becomes infinite by that
-    /// is reported.
+    /// Rounds a number to 32 bits. Returns `None` for a finite one that becomes
+    /// infinite by that, which is reported.
     fn narrow_to_f32(&mut self, node: &Node, value: f64) -> Option<Value> {
         let narrow = value as f32;
         if narrow.is_infinite() && value.is_finite() {

@@ -43,8 +43,12 @@ pub(super) fn read(format: Format, file: &str, text: &str) -> Result<Bootstrap, 
     let message = document.message.transcode_to::<message::Bootstrap>();
     let bootstrap = match message {
         Ok(message) => {
-            let resources = read_static_resources(&message, format, file, text, &report);
-            resolve(message, resources, &report.root())
+            let root = report.root();
+            let resources = match message.static_resources {
+                Some(_) => read_static_resources(format, file, text, &root),
+                None => Vec::new(),
+            };
+            resolve(message, resources, &root)
         }
         Err(error) => {
             let problem = Problem::Text(text::Problem::Encoding(error.to_string()));
@@ -67,21 +71,19 @@ fn place_of(written: &Written, file: &str, path: &str) -> Place {
     }
 }
 
-/// Parses the static resources in the way that files of resources are parsed,
-/// so that a listener without a name gets the same one here as there. Their
-/// mistakes are left out: `read` has reported them with those of the message.
+/// Parses the static resources of a bootstrap in the way that files of resources
+/// are parsed, so that a listener without a name gets the same one here as
+/// there. A resource with a mistake is left out, and its mistake with it: [`read`]
+/// has reported it with those of the message. Only two resources with one name
+/// are reported here, to `scope`.
 fn read_static_resources(
-    raw: &message::Bootstrap,
     format: Format,
     file: &str,
     text: &str,
-    report: &Report,
+    scope: &Scope<'_>,
 ) -> Vec<StaticResource> {
-    if raw.static_resources.is_none() {
-        return Vec::new();
-    }
     let parsed = text::read_as(format, file, text, &Options::default());
-    StaticResource::convert_all(parsed.resources, &report.root())
+    StaticResource::convert_all(parsed.resources, scope)
 }
 
 /// Resolves a parsed bootstrap: its sources, authorities, locators and runtime

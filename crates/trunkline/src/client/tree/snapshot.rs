@@ -38,8 +38,9 @@ impl ListenerSnapshot {
         Part::new(&self.snapshot.root)
     }
 
-    /// Returns the route configurations: by RDS, by scopes, and those inside of
-    /// the listener.
+    /// Returns the route configurations: those inside of the listener, those by
+    /// RDS, and those of [`Self::scopes`]. One that several scopes refer to comes
+    /// more than once.
     #[must_use]
     pub fn routes(&self) -> Vec<RouteSnapshot> {
         let root = &self.snapshot.root;
@@ -98,7 +99,8 @@ impl ListenerSnapshot {
     }
 
     /// Returns the layers of the runtime that the bootstrap names (RTDS), in
-    /// its order: a later one counts over those before.
+    /// its order: a later one counts over those before. Empty if there is no
+    /// listener.
     #[must_use]
     pub fn runtime(&self) -> Vec<Part<Runtime>> {
         let Some(Held::Resource(held)) = self.snapshot.root.content.value() else {
@@ -110,9 +112,10 @@ impl ListenerSnapshot {
         found.map(Part::new).collect()
     }
 
-    /// Returns what concerns the whole, and not a part (C53): there is no
-    /// listener, or a route configuration is missing, or has no virtual host
-    /// for the host that was given. A missing cluster is not one of these.
+    /// Returns the first error that concerns the whole snapshot (C53): there is
+    /// no listener, or a route configuration is missing, or has no virtual host
+    /// for the host of the tree. The error of a cluster is not one of these: it
+    /// is in the cluster's own snapshot.
     #[must_use]
     pub fn error(&self) -> Option<WatchError> {
         let listener = self.listener();
@@ -158,7 +161,7 @@ impl RouteSnapshot {
         self.inline.is_none().then(|| Part::new(&self.part))
     }
 
-    /// Returns the cluster of a name, if a route refers to it.
+    /// Returns the cluster of a name, if it is one of [`Self::clusters`].
     #[must_use]
     pub fn cluster(&self, name: &str) -> Option<ClusterSnapshot> {
         let name = Name::new(name);
@@ -172,7 +175,14 @@ impl RouteSnapshot {
         own.or_else(of_hosts).map(Part::new)
     }
 
-    /// Returns the clusters that routes refer to.
+    /// Returns the clusters that routes and mirrors refer to. One that both the
+    /// configuration and a virtual host by VHDS refer to comes more than once.
+    ///
+    /// In a tree for one host, only the virtual host for it counts, and the
+    /// mirrors of the whole configuration (C52). For a configuration inside of
+    /// the listener, these are all clusters of the listener. Clusters that a
+    /// request names in a header are not among them; those that have a
+    /// subscription are in [`ListenerSnapshot::subscribed`].
     pub fn clusters(&self) -> impl Iterator<Item = ClusterSnapshot> {
         let hosts = self.part.children.of_type(VHDS);
         let of_hosts = hosts.flat_map(|host| host.children.of_type(CDS));
@@ -183,8 +193,9 @@ impl RouteSnapshot {
             .map(Part::new)
     }
 
-    /// Returns the virtual host of a host, among those that came with the route
-    /// configuration, and by VHDS the one that the tree is for.
+    /// Returns the virtual host that matches `host` best, of those that came with
+    /// the route configuration. If none does, returns the one that came by VHDS:
+    /// it is for the host of the tree, and is not compared with `host`.
     #[must_use]
     pub fn virtual_host(&self, host: &str) -> Option<VirtualHostSnapshot> {
         if let Some(config) = self.config()

@@ -104,8 +104,8 @@ impl Trees {
         self.lock().tree.take_work()
     }
 
-    /// Has the tasks of all hosts resolve them again, and does not wait for that
-    /// (C55).
+    /// Requests that the tasks of all hosts resolve them again, and does not wait
+    /// for that (C55).
     pub(super) fn resolve_again(&self) {
         self.resolutions.send_modify(|count| *count += 1);
     }

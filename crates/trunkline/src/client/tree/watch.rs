@@ -1,4 +1,6 @@
 //! Roots: listeners and clusters that are watched with everything below them.
+//! Also what concerns all trees of a client at once: what is warming, the work,
+//! and that hosts are resolved again.
 
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -146,13 +148,16 @@ impl Client {
         all.collect()
     }
 
-    /// Takes the count of the work that trees have made since the last call.
+    /// Returns the work that all trees have made since the last call, and resets
+    /// the counters.
     pub fn take_tree_work(&self) -> Work {
         self.running().trees.take_work()
     }
 
-    /// Has the hosts of all clusters resolved again whose endpoints come by DNS
-    /// (C55): a connection to one of them has failed.
+    /// Requests that the hosts of all DNS clusters are resolved again now, rather
+    /// than at the next refresh (C55). Call it when a connection to such a host
+    /// failed. Returns at once; new addresses come in a snapshot, and the old
+    /// ones stay if the lookup fails.
     pub fn resolve_again(&self) {
         self.running().trees.resolve_again();
     }
@@ -165,7 +170,8 @@ impl<T: Show> SnapshotWatch<T> {
         show(self.receiver.borrow_and_update().as_ref())
     }
 
-    /// Waits until there is a snapshot. A root without a resource has one, too,
+    /// Returns the newest snapshot, after waiting for the first if there is none
+    /// yet. A root without a resource has one, too,
     /// when that is definite or the fetch timeout of its source is over (E1).
     pub async fn ready(&mut self) -> T {
         match self.snapshot() {
@@ -198,9 +204,9 @@ impl<T: Show> SnapshotWatch<T> {
     }
 
     /// Subscribes to a cluster beside those that the root refers to, until the
-    /// subscription is dropped: one that a request names in a header, or one that a call
-    /// still uses although no route does (C54). It is part of snapshots when it
-    /// is known, and holds nothing back.
+    /// result is dropped: one that a request names in a header, or one that a
+    /// call still uses although no route does (C54). Snapshots show the cluster
+    /// when it is known, and do not wait for it.
     pub fn subscribe_cluster(&self, name: &str) -> ClusterSubscription {
         let root = Arc::clone(&self.root);
         let client = &root.client;

@@ -1,7 +1,7 @@
 //! A client reads what a server writes, and rejects what no server should
 //! write.
 
-use super::super::response::{delta_frames, sotw_frames};
+use super::super::response::{encode_delta_frames, encode_sotw_frames};
 use super::*;
 use prost::Message as _;
 use trunkline_core::kind;
@@ -61,7 +61,7 @@ fn a_delta_response_is_read_as_it_was_said() {
         removed_variants: vec![("c".into(), Some(constraints))],
         errors: vec![("e".into(), Arc::new(error))],
     };
-    let bytes = delta_frames(&said, "me", 3).to_bytes();
+    let bytes = encode_delta_frames(&said, "me", 3).to_bytes();
     let received = read(Mode::Delta, bytes.to_vec());
     assert_eq!(received.response, Response::Delta(said));
     assert_eq!(received.unreadable, []);
@@ -86,7 +86,7 @@ fn a_state_of_the_world_response_is_read_wrapped_or_not() {
         errors: Vec::new(),
         removed: Vec::new(),
     };
-    let bytes = sotw_frames(&said(vec![bare.clone(), wrapped.clone()]), "me").to_bytes();
+    let bytes = encode_sotw_frames(&said(vec![bare.clone(), wrapped.clone()]), "me").to_bytes();
     let received = read(Mode::Sotw, bytes.to_vec());
     // A wrapper is no part of the resource.
     let wrapped = WireResource {
@@ -108,7 +108,7 @@ fn bodies_are_slices_of_what_was_received() {
         removed_variants: Vec::new(),
         errors: Vec::new(),
     };
-    let raw = delta_frames(&said, "me", 3).to_bytes();
+    let raw = encode_delta_frames(&said, "me", 3).to_bytes();
     let received = read_response(Mode::Delta, raw.clone(), &Limits::default()).unwrap();
     let Response::Delta(response) = received.response else {
         panic!("a delta response");
@@ -208,7 +208,7 @@ fn s62_a_removal_without_constraints_beside_variants_is_of_the_one_for_all() {
         removed_variants: vec![("a".into(), None)],
         errors: Vec::new(),
     };
-    let frames = delta_frames(&said, "me", 3).to_bytes();
+    let frames = encode_delta_frames(&said, "me", 3).to_bytes();
     let received = read(Mode::Delta, frames.to_vec());
     let Response::Delta(response) = received.response else {
         panic!("a delta response");
