@@ -94,7 +94,8 @@ attacks! {
     "11" "mcp-silent" mcp::silent, Setup::Source, true, "more sinks than a source takes, which say nothing";
     "11" "mcp-collections" mcp::collections, Setup::Source, true, "sinks that ask for 20 000 collections each";
     "11" "mcp-claims" mcp::claims, Setup::Source, true, "sinks that say they hold millions of resources";
-    "11" "mcp-nacks" mcp::nacks, Setup::Source, true, "sinks that reject everything with 60 KB of text, without end";
+    // Only requests that are too fast are refused, and a slow machine makes none.
+    "11" "mcp-nacks" mcp::nacks, Setup::Source, false, "sinks that reject everything with 60 KB of text, without end";
     "11" "mcp-unread" mcp::unread, Setup::Source, false, "sinks that ask for everything over MCP and xDS, and read nothing";
     "11" "mcp-half" mcp::half, Setup::Source, false, "requests to a source of 8 MiB that lack their last byte";
     "11" "mcp-sources" mcp::sources, Setup::Sink, true, "sources of a control plane that bring 60 MB of nothing, a million removals, garbage and half a message";
