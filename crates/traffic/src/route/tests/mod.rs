@@ -77,12 +77,7 @@ fn forward<T>(
     request: &Request<'_>,
     then: impl FnOnce(&Forward<'_>) -> T,
 ) -> T {
-    let runtime = Runtime::default();
-    let context = Context {
-        random: 0,
-        runtime: &runtime,
-        peer: Some([192, 0, 2, 7].into()),
-    };
-    let found = table.find(request, &context).expect("a route");
-    then(&found.forward(request, &context).expect("a cluster"))
+    found(table, request, |route, context| {
+        then(&route.forward(request, context).expect("a cluster"))
+    })
 }
