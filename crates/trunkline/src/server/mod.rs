@@ -44,6 +44,7 @@ mod driver;
 mod ending;
 mod expiry;
 mod explain;
+mod group_commit;
 mod hook_set;
 mod hooks;
 mod keeping;

@@ -1,22 +1,10 @@
 //! Changes that wait for the store together, so that one write to the disk
-//! keeps many of them.
+//! keeps many of them: a group commit, which `group_commit` does.
 //!
-//! ```text
-//! settled ─▶ queue ─▶ one of the waiting threads: store.commit(all), then the
-//!            ▲   │    database, in order; each of the others is woken when its
-//!            │   │    result is there, and makes its next change meanwhile
-//!            │   └─ fails ─▶ failed: taken back, newest first, by whoever
-//!            │                       locks the contents next
-//!            └─ contents of all origins are locked
-//! ```
-//!
-//! The thread that worked hands the queue on: it wakes the first that waits for
-//! what came meanwhile.
-//!
-//! The checked contents are ahead of the database by the changes in the queue.
-//! A change that needs the two to be equal waits until the queue is empty. One
-//! that found nothing to change may rest on what is in the queue: it follows the
-//! queue, and is refused if that is not kept.
+//! The checked contents are ahead of the database by the changes in the queue
+//! and in the batches that left it. A change that needs the two to be equal
+//! waits until there are none. One that found nothing to change may rest on what
+//! is in the queue: it follows the queue, and is refused if that is not kept.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
@@ -24,19 +12,18 @@ use std::time::Instant;
 use trunkline_core::change::Change;
 use trunkline_core::database::ApplyError;
 
-use super::keeping;
+use super::contents::Changed;
 use super::settle::Applied;
-use super::shared::Shared;
-use super::store::{Store, StoredTransaction};
-use crate::checked::{ContentSet, RowChange};
+use super::store::StoredTransaction;
+use crate::checked::RowChange;
 
 /// The queue of a server.
 #[derive(Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
-    /// Locked by the thread that works on the queue. Locked after the contents
+    /// Locked by the thread that commits the queue. Locked after the contents
     /// of all origins, and before other changes are locked out.
-    working: Mutex<()>,
+    turn: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -45,6 +32,11 @@ struct State {
     /// Those who wait for all that is in the queue or on its way out of it, and
     /// have no change of their own.
     followers: Vec<Arc<Slot>>,
+    /// The newest revision that the store was given; zero if the database is
+    /// not behind it.
+    revision: u64,
+    /// What the database refused, until the store has its inverse.
+    refusal: Option<Refusal>,
     /// Changes that were not kept, oldest first, and are still in the contents.
     failed: Vec<Vec<RowChange>>,
     /// Why they were not; `None` if there are none.
@@ -54,9 +46,28 @@ struct State {
 /// A change that is settled, and neither kept nor made.
 struct Entry {
     transaction: StoredTransaction,
+    pending: Pending,
+}
+
+/// A change that the database is to make, and where its result goes.
+struct Pending {
     changes: Vec<Change>,
     accepted: Instant,
     slot: Arc<Slot>,
+}
+
+/// Changes that left the queue together.
+pub(super) struct Batch {
+    transactions: Vec<StoredTransaction>,
+    /// One for each transaction.
+    pending: Vec<Pending>,
+    followers: Vec<Arc<Slot>>,
+}
+
+/// The rest of a batch, from the change on that the database refused.
+pub(super) struct Refusal {
+    pub(super) batch: Batch,
+    pub(super) reason: ApplyError,
 }
 
 /// Where the thread that waits for a change finds its result.
@@ -71,8 +82,8 @@ pub(super) struct Slot {
 enum News {
     #[default]
     None,
-    /// Nobody works on the queue: the thread may.
-    QueueIsFree,
+    /// Nobody commits the queue: the thread may.
+    TurnIsFree,
     Result(Result<Applied, ApplyError>),
 }
 
@@ -89,31 +100,31 @@ impl Slot {
 
     /// Tells the waiting thread that nobody works on the queue, unless it has its
     /// result.
-    fn offer_queue(&self) {
+    fn offer_turn(&self) {
         let mut news = self.lock();
         if !matches!(*news, News::Result(_)) {
-            *news = News::QueueIsFree;
+            *news = News::TurnIsFree;
             self.changed.notify_one();
         }
     }
 
     /// Takes the result if it is there.
-    fn take(&self) -> Option<Result<Applied, ApplyError>> {
+    pub(super) fn take(&self) -> Option<Result<Applied, ApplyError>> {
         match std::mem::take(&mut *self.lock()) {
             News::Result(result) => Some(result),
-            News::None | News::QueueIsFree => None,
+            News::None | News::TurnIsFree => None,
         }
     }
 
     /// Waits for the result, and takes it. Returns `None` if the queue is free
     /// before, which the thread may work on then.
-    fn wait(&self) -> Option<Result<Applied, ApplyError>> {
+    pub(super) fn wait(&self) -> Option<Result<Applied, ApplyError>> {
         let no_news = |news: &mut News| matches!(news, News::None);
         let waited = self.changed.wait_while(self.lock(), no_news);
         let mut news = waited.unwrap_or_else(PoisonError::into_inner);
         match std::mem::take(&mut *news) {
             News::Result(result) => Some(result),
-            News::None | News::QueueIsFree => None,
+            News::None | News::TurnIsFree => None,
         }
     }
 }
@@ -123,32 +134,41 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the turn to work on the queue.
-    fn work(&self) -> MutexGuard<'_, ()> {
-        self.working.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits for the turn to commit the queue.
+    pub(super) fn wait_for_turn(&self) -> Turn<'_> {
+        let guard = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        Turn {
+            queue: self,
+            guard: Some(guard),
+        }
     }
 
-    /// Returns the turn to work on the queue, which is handed on when it is
-    /// dropped; `None` if another thread has it.
-    fn try_work(&self) -> Option<Turn<'_>> {
-        let working = match self.working.try_lock() {
-            Ok(working) => working,
+    /// Returns the turn to commit the queue; `None` if another thread has it.
+    pub(super) fn try_turn(&self) -> Option<Turn<'_>> {
+        let guard = match self.turn.try_lock() {
+            Ok(guard) => guard,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
         Some(Turn {
             queue: self,
-            working: Some(working),
+            guard: Some(guard),
         })
     }
 
-    /// Offers the queue to the first thread that waits, if any does.
-    fn hand_on(&self) {
+    /// Offers the turn to the first thread that waits, if any does.
+    fn offer_turn(&self) {
         let state = self.lock();
-        let first_change = state.entries.first().map(|entry| &entry.slot);
+        let first_change = state.entries.first().map(|entry| &entry.pending.slot);
         if let Some(slot) = first_change.or(state.followers.first()) {
-            slot.offer_queue();
+            slot.offer_turn();
         }
+    }
+
+    /// Returns whether nobody waits in the queue.
+    pub(super) fn is_empty(&self) -> bool {
+        let state = self.lock();
+        state.entries.is_empty() && state.followers.is_empty()
     }
 
     /// Adds a change. The caller has locked the contents of all origins. The
@@ -166,11 +186,14 @@ impl Queue {
             return Err(reason.clone());
         }
         let slot = Arc::<Slot>::default();
-        state.entries.push(Entry {
-            transaction,
+        let pending = Pending {
             changes,
             accepted: Instant::now(),
             slot: Arc::clone(&slot),
+        };
+        state.entries.push(Entry {
+            transaction,
+            pending,
         });
         Ok(slot)
     }
@@ -187,151 +210,141 @@ impl Queue {
         }
         slot
     }
-}
 
-/// The turn of one thread to work on the queue. At its end the queue is handed
-/// on, since those who came meanwhile found it taken, and sleep.
-struct Turn<'a> {
-    queue: &'a Queue,
-    /// `None` only while it is dropped.
-    working: Option<MutexGuard<'a, ()>>,
-}
+    /// Takes all that is in the queue, and gives the transactions revisions
+    /// after the newest one that the database has or the store was given. The
+    /// caller has the turn.
+    pub(super) fn take_batch(&self, database_revision: u64) -> Batch {
+        let mut state = self.lock();
+        let mut batch = state.take_batch();
+        let newest = database_revision.max(state.revision);
+        for (transaction, revision) in batch.transactions.iter_mut().zip(newest + 1..) {
+            transaction.info.revision = revision;
+        }
+        state.revision = newest + batch.len() as u64;
+        batch
+    }
 
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.working = None;
-        self.queue.hand_on();
+    /// Fails batches for a reason, oldest first, and with them all that is in
+    /// the queue: each change rests on those before it. The changes stay in the
+    /// contents until they are taken back. No batch is with the store or being
+    /// made.
+    pub(super) fn fail(&self, batches: impl IntoIterator<Item = Batch>, reason: &ApplyError) {
+        let mut state = self.lock();
+        let queued = state.take_batch();
+        for batch in batches.into_iter().chain([queued]) {
+            let rows = batch.transactions.into_iter().map(|it| it.changes);
+            state.failed.extend(rows);
+            let slots = batch.pending.into_iter().map(|pending| pending.slot);
+            for slot in slots.chain(batch.followers) {
+                slot.put(Err(reason.clone()));
+            }
+        }
+        state.revision = 0;
+        state.reason = Some(reason.clone());
+    }
+
+    /// Takes the changes that were not kept, oldest first. The queue accepts
+    /// changes again.
+    pub(super) fn take_failed(&self) -> Vec<Vec<RowChange>> {
+        let mut state = self.lock();
+        state.reason = None;
+        std::mem::take(&mut state.failed)
+    }
+
+    /// Notes what the database refused.
+    pub(super) fn note_refusal(&self, refusal: Refusal) {
+        self.lock().refusal = Some(refusal);
+    }
+
+    /// Takes what the database refused; `None` if it refused nothing, or if
+    /// that was taken before.
+    pub(super) fn take_refusal(&self) -> Option<Refusal> {
+        self.lock().refusal.take()
     }
 }
 
 impl State {
-    /// Fails these changes and followers for a reason, and with them all that
-    /// wait: each rests on those before it. The changes stay in the contents
-    /// until they are taken back.
-    fn fail(&mut self, entries: Vec<Entry>, followers: Vec<Arc<Slot>>, reason: &ApplyError) {
-        let later = std::mem::take(&mut self.followers);
-        for slot in followers.into_iter().chain(later) {
-            slot.put(Err(reason.clone()));
+    /// Takes all that is in the queue. The transactions have no revisions yet.
+    fn take_batch(&mut self) -> Batch {
+        let entries = std::mem::take(&mut self.entries).into_iter();
+        let (transactions, pending) = entries
+            .map(|entry| (entry.transaction, entry.pending))
+            .unzip();
+        Batch {
+            transactions,
+            pending,
+            followers: std::mem::take(&mut self.followers),
         }
-        let rest = std::mem::take(&mut self.entries);
-        for entry in entries.into_iter().chain(rest) {
-            self.failed.push(entry.transaction.changes);
-            entry.slot.put(Err(reason.clone()));
-        }
-        self.reason = Some(reason.clone());
     }
 }
 
-impl Shared {
-    /// Waits for the result of a change, and works on the queue if nobody else
-    /// does. The caller must not have the contents locked.
-    pub(super) fn await_kept(self: &Arc<Self>, slot: &Slot) -> Result<Applied, ApplyError> {
-        loop {
-            let result = match self.queue.try_work() {
-                Some(_turn) => {
-                    let result = slot.take();
-                    if result.is_none() {
-                        self.work_on_queue();
-                    }
-                    result
-                }
-                None => slot.wait(),
-            };
-            if let Some(result) = result {
-                return result;
-            }
-        }
+/// The turn of one thread to commit the queue. At its end the turn is offered
+/// to one of those who came meanwhile: they found it taken, and sleep.
+pub(super) struct Turn<'a> {
+    queue: &'a Queue,
+    /// `None` only while it is dropped.
+    guard: Option<MutexGuard<'a, ()>>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.guard = None;
+        self.queue.offer_turn();
+    }
+}
+
+impl Batch {
+    /// Returns the number of changes.
+    pub(super) fn len(&self) -> usize {
+        self.pending.len()
     }
 
-    /// Waits until nothing is in the queue, and takes back what failed. The
-    /// caller has locked the contents, so nothing is added meanwhile.
-    pub(super) fn drain_queue(self: &Arc<Self>, set: &mut ContentSet) {
-        {
-            let _working = self.queue.work();
-            self.work_on_queue();
-        }
-        self.take_back_failed(set);
+    /// Returns what the store is to keep.
+    pub(super) fn transactions(&self) -> &[StoredTransaction] {
+        &self.transactions
     }
 
-    /// Takes back the settlements that were not kept, the newest first. The
-    /// queue accepts changes again. The caller has locked the contents.
-    pub(super) fn take_back_failed(&self, set: &mut ContentSet) {
-        let failed = {
-            let mut state = self.queue.lock();
-            state.reason = None;
-            std::mem::take(&mut state.failed)
-        };
-        for changes in failed.iter().rev() {
-            set.take_back(changes);
-        }
-    }
-
-    /// Has the store keep all changes that wait, and makes them. The caller has
-    /// the turn to work on the queue.
-    fn work_on_queue(self: &Arc<Self>) {
-        let Some(store) = &self.store else {
-            return;
-        };
-        let _changing = self.lock_changing();
-        let (mut entries, followers) = {
-            let mut state = self.queue.lock();
-            let entries = std::mem::take(&mut state.entries);
-            (entries, std::mem::take(&mut state.followers))
-        };
-        if entries.is_empty() {
-            return follow_all(followers);
-        }
-        let first = self.revision() + 1;
-        for (entry, revision) in entries.iter_mut().zip(first..) {
-            entry.transaction.info.revision = revision;
-        }
-        let transactions = entries.iter().map(|entry| entry.transaction.clone());
-        let transactions: Vec<StoredTransaction> = transactions.collect();
-        if let Err(error) = store.commit(&transactions) {
-            let reason = keeping::refused(&error);
-            return self.queue.lock().fail(entries, followers, &reason);
-        }
-        self.make_kept(store, entries, followers, &transactions);
-    }
-
-    /// Makes changes that are kept, in their order. If the database refuses
-    /// one, resources that are beside the checked contents contradict it: it
-    /// fails with all that follow, and the store keeps their inverse.
-    fn make_kept(
-        self: &Arc<Self>,
-        store: &Arc<dyn Store>,
-        entries: Vec<Entry>,
-        followers: Vec<Arc<Slot>>,
-        transactions: &[StoredTransaction],
-    ) {
-        let mut entries = entries.into_iter().enumerate();
-        while let Some((nth, mut entry)) = entries.next() {
-            let changes = std::mem::take(&mut entry.changes);
-            let author = &entry.transaction.info.author;
-            match self.apply_allowed(author, changes, entry.accepted) {
-                Ok(applied) => entry.slot.put(Ok(applied.into())),
+    /// Makes the changes in their order, by calling `make` with the number of
+    /// each, its author, and when it was accepted, and gives each thread that
+    /// waits its result. Followers have theirs at the end: all before them is
+    /// made. If a change is refused, returns it with all that follow, and no
+    /// more is made.
+    pub(super) fn make(
+        self,
+        mut make: impl FnMut(
+            usize,
+            &str,
+            Vec<Change>,
+            Instant,
+        ) -> Result<(Vec<Changed>, u64), ApplyError>,
+    ) -> Option<Refusal> {
+        let Self {
+            mut transactions,
+            pending,
+            followers,
+        } = self;
+        let mut pending = pending.into_iter();
+        let mut nth = 0;
+        while let Some(mut change) = pending.next() {
+            let author = &transactions[nth].info.author;
+            let changes = std::mem::take(&mut change.changes);
+            match make(nth, author, changes, change.accepted) {
+                Ok(applied) => change.slot.put(Ok(applied.into())),
                 Err(reason) => {
-                    let last = self.revision() + (transactions.len() - nth) as u64;
-                    let undone = transactions[nth..].iter().rev().zip(last + 1..);
-                    let inverse = undone.map(|(it, revision)| it.inverse(revision));
-                    let inverse: Vec<StoredTransaction> = inverse.collect();
-                    // If this is not kept, the next start says so.
-                    let _ = store.commit(&inverse);
-                    self.hub.advance_revision(last + inverse.len() as u64);
-                    self.hub.wake();
-                    let rest = std::iter::once(entry).chain(entries.map(|(_, it)| it));
-                    let rest = rest.collect();
-                    return self.queue.lock().fail(rest, followers, &reason);
+                    let batch = Self {
+                        transactions: transactions.split_off(nth),
+                        pending: std::iter::once(change).chain(pending).collect(),
+                        followers,
+                    };
+                    return Some(Refusal { batch, reason });
                 }
             }
+            nth += 1;
         }
-        follow_all(followers);
-    }
-}
-
-/// Gives followers their result: all before them is kept and made.
-fn follow_all(followers: Vec<Arc<Slot>>) {
-    for slot in followers {
-        slot.put(Ok(Applied::default()));
+        for slot in followers {
+            slot.put(Ok(Applied::default()));
+        }
+        None
     }
 }

@@ -48,10 +48,10 @@ pub(super) struct Shared {
     loading: Mutex<Loading>,
     /// The contents of all origins that settle theirs.
     pub(super) set: Mutex<ContentSet>,
-    /// Locked from the beginning of a transaction until the hooks are told of
-    /// it, so that they are told of changes in the order of revisions. Locked
-    /// before the hub, and after `set`.
-    changing: Mutex<()>,
+    /// Locked while the database makes changes and until the hooks are told of
+    /// them, so that they are told in the order of revisions. Locked after `set`
+    /// and the turn of the queue, and before the hub.
+    making: Mutex<()>,
     /// Changes that wait for the store.
     pub(super) queue: Queue,
     /// The last changes, for conflicts.
@@ -124,7 +124,7 @@ impl Shared {
                 is_started: false,
             }),
             set: Mutex::default(),
-            changing: Mutex::default(),
+            making: Mutex::default(),
             queue: Queue::default(),
             recent: Mutex::default(),
             leases: Leases::default(),
@@ -191,9 +191,10 @@ impl Shared {
         self.apply_allowed(origin, changes, accepted)
     }
 
-    /// Locks out other changes, so that hooks are told of them one by one.
-    pub(super) fn lock_changing(&self) -> MutexGuard<'_, ()> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the making of changes. The caller has the turn of the queue; others
+    /// call [`Self::lock_changing`].
+    pub(super) fn lock_making(&self) -> MutexGuard<'_, ()> {
+        self.making.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes changes that nobody refuses but the database. The streams that they

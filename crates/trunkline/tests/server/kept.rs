@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use trunkline::checked::RowChange;
+use trunkline::checked::{ContentSet, RowChange};
 use trunkline::envoy::config::cluster::v3::Cluster;
 use trunkline::envoy::config::endpoint::v3::ClusterLoadAssignment;
+use trunkline::envoy::config::route::v3::VirtualHost;
+use trunkline::wire::accept;
 use trunkline::{
-    Kept, Repeatable, ResourceMessage, Server, Store, StoreError, StoredTransaction,
-    TransactionInfo, kind,
+    Change, Changed, Hooks, Kept, Repeatable, ResourceMessage, Server, Store, StoreError,
+    StoredTransaction, TransactionInfo, kind,
 };
 
 use crate::support::{Delta, build};
@@ -26,6 +28,14 @@ struct Noting {
     fails: AtomicBool,
     /// Where each commit waits to be told whether it succeeds.
     gate: Mutex<Option<Receiver<bool>>>,
+}
+
+impl Noting {
+    fn wait_for_commits(&self, count: usize) {
+        while self.commits.load(Ordering::SeqCst) < count {
+            thread::yield_now();
+        }
+    }
 }
 
 impl Store for Noting {
@@ -160,9 +170,6 @@ fn what_waits_for_the_disk_is_acknowledged_to_nobody() {
     }
 }
 
-/// Random writes of several threads, of which some fail: the store has exactly
-/// those that were acknowledged, each on what the one before left. So there is
-/// one order of all that every writer agrees with.
 /// Those whose change is on the disk need not wait for the next write to it.
 #[test]
 fn who_is_kept_is_answered_while_the_next_are_written() {
@@ -182,27 +189,21 @@ fn who_is_kept_is_answered_while_the_next_are_written() {
                 answers.send(name).unwrap();
             });
         };
-        let wait_for_commit = |count: usize| {
-            while store.commits.load(Ordering::SeqCst) < count {
-                thread::yield_now();
-            }
-        };
-
         put("first".to_owned());
-        wait_for_commit(1);
+        store.wait_for_commits(1);
         (0..WAITING).for_each(|number| put(format!("waiting-{number}")));
         let early = answered.recv_timeout(Duration::from_millis(50));
         assert!(early.is_err(), "{early:?} before its change was kept");
 
         gate.send(true).unwrap();
         assert_eq!(answered.recv().unwrap(), "first");
-        wait_for_commit(2);
+        store.wait_for_commits(2);
         put("last".to_owned());
         let early = answered.recv_timeout(Duration::from_millis(50));
         assert!(early.is_err(), "{early:?} before its change was kept");
 
         gate.send(true).unwrap();
-        wait_for_commit(3);
+        store.wait_for_commits(3);
         // Those that came too late for the second write wait with the last.
         let kept = store.transactions.lock().unwrap().len();
         for _ in 1..kept {
@@ -216,6 +217,111 @@ fn who_is_kept_is_answered_while_the_next_are_written() {
     });
 }
 
+/// Is slow to hear of the cluster `a`: it takes as long as all before it, the
+/// commit included. Hears of `b` when the store was asked for a third commit.
+struct SlowHook {
+    store: Arc<Noting>,
+    begin: Instant,
+}
+
+impl Hooks for SlowHook {
+    fn changed(&self, _: u64, _: &str, changed: &[Changed]) {
+        match changed[0].name.as_str() {
+            "a" => thread::sleep(self.begin.elapsed()),
+            "b" => self.store.wait_for_commits(3),
+            _ => {}
+        }
+    }
+}
+
+fn host(name: &str, domain: &str) -> VirtualHost {
+    VirtualHost {
+        name: name.to_owned(),
+        domains: vec![domain.to_owned()],
+        ..VirtualHost::default()
+    }
+}
+
+/// A batch is with the store while the one before is made, in which the database
+/// refuses a change: both are taken back from there on, in the store too.
+#[test]
+fn a_batch_that_is_kept_after_a_refused_change_is_taken_back_with_it() {
+    let (gate, waiting) = mpsc::channel();
+    let store = Arc::new(Noting {
+        gate: Mutex::new(Some(waiting)),
+        ..Noting::default()
+    });
+    let hook = SlowHook {
+        store: store.clone(),
+        begin: Instant::now(),
+    };
+    let server = Server::builder().store(store.clone()).hooks(hook).build();
+    // Beside the checked contents, which therefore do not see the contradiction.
+    let body = prost::Message::encode_to_vec(&host("r/beside", "a.com"));
+    let beside = accept(&kind::VHDS.into(), body.into()).unwrap();
+    let beside = Change::Upsert(kind::VHDS.into(), Arc::new(beside));
+    server.apply(vec![beside]).unwrap();
+
+    let (answers, answered) = mpsc::channel();
+    thread::scope(|scope| {
+        let put = |message: ResourceMessage| {
+            let count = |set: &ContentSet| -> usize {
+                let counts = set.count_by_origin();
+                counts.values().flat_map(|types| types.values()).sum()
+            };
+            let before = server.read_set(count);
+            let (server, answers) = (server.clone(), answers.clone());
+            let number = before;
+            scope.spawn({
+                let server = server.clone();
+                move || {
+                    let made = server.put("api", [message]);
+                    let revision = made.map(|made| made.applied.revision.unwrap());
+                    answers.send((number, revision.ok())).unwrap();
+                }
+            });
+            while server.read_set(count) == before {
+                thread::yield_now();
+            }
+        };
+        put(cluster("first", ""));
+        store.wait_for_commits(1);
+        put(cluster("a", ""));
+        put(cluster("b", ""));
+        put(ResourceMessage::of(&host("r/bad", "a.com")));
+        gate.send(true).unwrap();
+        store.wait_for_commits(2);
+        put(cluster("later", ""));
+        // The second batch, the third, and the inverse of what is refused.
+        (0..3).for_each(|_| gate.send(true).unwrap());
+    });
+
+    let mut answers: Vec<_> = answered.try_iter().collect();
+    answers.sort();
+    let made = [(0, Some(2)), (1, Some(3)), (2, Some(4))];
+    assert_eq!(answers, [&made[..], &[(3, None), (4, None)]].concat());
+    assert_eq!(names(&server), ["a", "b", "first"]);
+
+    let kept: Vec<(u64, bool)> = {
+        let kept = store.transactions.lock().unwrap();
+        let is_removal = |it: &StoredTransaction| it.changes[0].after.is_none();
+        kept.iter()
+            .map(|it| (it.info.revision, is_removal(it)))
+            .collect()
+    };
+    let written = (2..=6).map(|revision| (revision, false));
+    let inverse = [(7, true), (8, true)];
+    assert_eq!(kept, written.chain(inverse).collect::<Vec<_>>());
+    assert_eq!(server.revision(), 8);
+
+    gate.send(true).unwrap();
+    let made = server.put("api", [cluster("later", "")]).unwrap();
+    assert_eq!(made.applied.revision, Some(9));
+}
+
+/// Random writes of several threads, of which some fail: the store has exactly
+/// those that were acknowledged, each on what the one before left. So there is
+/// one order of all that every writer agrees with.
 #[test]
 fn concurrent_changes_have_one_order() {
     let store = Arc::new(Noting::default());
