@@ -38,6 +38,7 @@ fn main() {
     let mut args = std::env::args().skip(1);
     match (args.next().as_deref(), args.next()) {
         (Some("load"), Some(dir)) => load(Path::new(&dir)),
+        (Some("million"), Some(dir)) => million(&PathBuf::from(dir)),
         (Some("in"), Some(dir)) => measure(Path::new(&dir)),
         _ => measure(&std::env::temp_dir()),
     }
