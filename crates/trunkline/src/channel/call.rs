@@ -210,7 +210,8 @@ impl Inner {
                 },
             };
 
-            // A failed attempt: another one follows if policy and server allow it.
+            // A failed attempt: another one follows if policy and server allow
+            // it.
             let pushback = response
                 .as_ref()
                 .and_then(|(response, _)| read_pushback(response));

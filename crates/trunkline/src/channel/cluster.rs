@@ -326,7 +326,8 @@ fn locality_message(locality: &Locality) -> LocalityMessage {
     }
 }
 
-/// A call under way at an endpoint. Where a guard is dropped, the call has failed.
+/// A call under way at an endpoint. Where a guard is dropped, the call has
+/// failed.
 #[derive(Debug)]
 pub(super) struct Guard(Option<CountedCall>);
 

@@ -36,9 +36,9 @@ struct Turn {
     first: Option<First>,
     /// The changes of connections that the balancer has taken into account.
     seen_changes: u64,
-    /// Whether any endpoint was being connected to, and why one failed, when the
-    /// balancer was told. What connections are by now says nothing of what it
-    /// chooses.
+    /// Whether any endpoint was being connected to, and why one failed, when
+    /// the balancer was told. What connections are by now says nothing of what
+    /// it chooses.
     is_connecting: bool,
     failure: Option<Arc<str>>,
 }

@@ -56,12 +56,12 @@ impl<R: Role> Accept<R> {
     /// Returns a function that reports that a limit was met.
     pub(super) fn limit_reporter(&self) -> impl Fn(Limit) + Send + Sync + 'static {
         let bounds = self.bounds.clone();
-        move |limit| bounds.met(limit)
+        move |limit| bounds.report_limit(limit)
     }
 
     /// Starts a task for a stream, whose messages it sends to the body of the
-    /// response, in the lane of its connection. The task ends when the other end
-    /// closes the stream, or its connection is about to close.
+    /// response, in the lane of its connection. The task ends when the other
+    /// end closes the stream, or its connection is about to close.
     fn open<B>(&self, wire: Wire, request: Request<B>) -> Response<tonic::body::Body>
     where
         B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
@@ -92,8 +92,8 @@ impl<R: Role> Accept<R> {
         response
     }
 
-    /// Makes the link of an accepted stream, which reads the body of the request
-    /// and sends to `answers`.
+    /// Makes the link of an accepted stream, which reads the body of the
+    /// request and sends to `answers`.
     fn make_link<B>(&self, wire: Wire, request: Request<B>, answers: Answers) -> Link
     where
         B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,

@@ -88,8 +88,8 @@ pub(super) fn write_resources(response: &Resources, type_url: &str) -> Frames {
 }
 
 /// Writes a request, and returns whether it says that nothing is held. The name
-/// of the collection becomes the type URL. A request that would be too long says
-/// nothing of what is held.
+/// of the collection becomes the type URL. A request that would be too long
+/// says nothing of what is held.
 pub(super) fn write_request(request: RequestResources) -> (Frames, bool) {
     let is_first = request.nonce.is_none();
     let versions = request.initial_versions.iter();
@@ -138,8 +138,8 @@ pub(super) fn read_resources(raw: Bytes) -> Result<Resources, Unreadable> {
     })
 }
 
-/// Reads an entry of `resources`. A version outside of the resource comes before
-/// the one inside: the source compares it when the sink resumes.
+/// Reads an entry of `resources`. A version outside of the resource comes
+/// before the one inside: the source compares it when the sink resumes.
 fn read_one(index: usize, resource: discovery::Resource) -> Result<Resource, Rejected> {
     let place = format!("resources[{index}]");
     let any = resource.resource;

@@ -97,7 +97,7 @@ impl Link {
     /// Reports that a limit was met. Without a server nobody is told.
     pub(super) fn report_limit(&self, limit: Limit) {
         if let Some(bounds) = &self.bounds {
-            bounds.met(limit);
+            bounds.report_limit(limit);
         }
     }
 
@@ -140,8 +140,8 @@ impl Outgoing<'_> {
 }
 
 impl Incoming<'_> {
-    /// Waits for the next message; the end of the stream is an error. Nothing is
-    /// lost if the future is dropped.
+    /// Waits for the next message; the end of the stream is an error. Nothing
+    /// is lost if the future is dropped.
     pub(super) async fn next(&mut self) -> Result<Bytes, Why> {
         let message = match self {
             Self::Dialled(receiver) => receiver.next().await.map_err(lost_stream)?,

@@ -19,8 +19,8 @@ use crate::server::{BoxFuture, Lifetime, Manner};
 pub struct OwnerOptions {
     /// The treatment of a reference to a resource that is not there.
     pub dangling: Dangling,
-    /// Whether a response that removes much is held, as a rejection, until it is
-    /// confirmed. The first of a collection never is.
+    /// Whether a response that removes much is held, as a rejection, until it
+    /// is confirmed. The first of a collection never is.
     pub guard: Guard,
     /// Labels whose values are constraints: a resource with the label
     /// `env: prod` is a variant for clients whose parameter `env` is `prod`

@@ -28,8 +28,8 @@ use super::{CONSTRAINTS, wire};
 use crate::Server;
 use crate::server::{Changed, Hooks};
 
-/// Keeps the collections of a source equal to the contents of a server, of which
-/// it is a hook.
+/// Keeps the collections of a source equal to the contents of a server, of
+/// which it is a hook.
 #[derive(Clone, Debug, Default)]
 pub struct ServerCollections {
     news: Arc<News>,
@@ -72,9 +72,9 @@ impl News {
 }
 
 impl ServerCollections {
-    /// Brings the contents of the server to the source, as soon as the server is
-    /// ready and then whenever they change. `on_first` is called once the source
-    /// has the first of them: before that it must not be asked (S51).
+    /// Brings the contents of the server to the source, as soon as the server
+    /// is ready and then whenever they change. `on_first` is called once the
+    /// source has the first of them: before that it must not be asked (S51).
     pub async fn run(self, server: Server, source: McpSource, on_first: impl FnOnce()) {
         server.ready().await;
         self.bring(&server, &source);

@@ -35,8 +35,9 @@ pub struct SinkOptions {
     /// It asks for incremental updates. A source may send full states all the
     /// same (M6).
     pub incremental: bool,
-    /// What it speaks where it dials. By [`Wire::Xds`] there are full states only,
-    /// by [`Wire::DeltaXds`] incremental updates only, whatever is asked for.
+    /// What it speaks where it dials. By [`Wire::Xds`] there are full states
+    /// only, by [`Wire::DeltaXds`] incremental updates only, whatever is asked
+    /// for.
     pub wire: Wire,
     /// How it dials a source that it lost.
     pub backoff: BackoffConfig,
@@ -205,8 +206,9 @@ impl McpSink {
         }
     }
 
-    /// Handles a response: gives its changes to the owner, and notes the verdict.
-    /// An error means that the source broke the protocol, and ends the stream.
+    /// Handles a response: gives its changes to the owner, and notes the
+    /// verdict. An error means that the source broke the protocol, and ends the
+    /// stream.
     async fn handle_response(
         &self,
         machine: &mut Machine,

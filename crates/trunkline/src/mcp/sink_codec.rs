@@ -11,8 +11,9 @@ use super::link::Wire;
 use super::wire::{self, Unreadable};
 use super::{delta_xds, xds};
 
-/// The messages of one stream. Delta has no form for a full state: the answer to
-/// a request that says nothing is held lists all there is, and is read as one.
+/// The messages of one stream. Delta has no form for a full state: the answer
+/// to a request that says nothing is held lists all there is, and is read as
+/// one.
 #[derive(Debug)]
 pub(super) struct SinkCodec {
     wire: Wire,

@@ -122,8 +122,8 @@ impl Shared {
         self.state.lock()
     }
 
-    /// Lets others go on between two slices: threads that wait for the lock, and
-    /// other streams.
+    /// Lets others go on between two slices: threads that wait for the lock,
+    /// and other streams.
     pub(super) async fn give_way(&self) {
         self.state.give_way();
         tokio::task::yield_now().await;

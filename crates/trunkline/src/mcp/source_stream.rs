@@ -349,7 +349,7 @@ impl Reader {
     /// Reports that a limit was met. Without a server nobody is told.
     fn report_limit(&self, limit: Limit) {
         if let Some(bounds) = &self.bounds {
-            bounds.met(limit);
+            bounds.report_limit(limit);
         }
     }
 

@@ -133,7 +133,8 @@ impl Finder<'_> {
             return Ok(Some((certificate, policy)));
         }
 
-        // Without a provider, a secret or the context itself has the certificate.
+        // Without a provider, a secret or the context itself has the
+        // certificate.
         let certificate = match common.tls_certificate_sds_secret_configs.first() {
             None => common.tls_certificates.first().cloned(),
             Some(config) => match self.find_secret(&config.name)? {

@@ -51,8 +51,8 @@ struct BuiltConfig {
 
 impl Tls {
     /// Reads the transport socket of a cluster; `None` if it is called in
-    /// plaintext. If the settings are those of `previous`, that one goes on, with
-    /// the secrets as they are now.
+    /// plaintext. If the settings are those of `previous`, that one goes on,
+    /// with the secrets as they are now.
     pub(super) fn read(
         snapshot: &ClusterSnapshot,
         cluster: &Cluster,
