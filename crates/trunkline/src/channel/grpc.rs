@@ -315,37 +315,39 @@ pub(super) fn priorities(assignment: &ClusterLoadAssignment) -> Vec<ClusterLoadA
         });
     }
 
-    let drops = assignment
-        .policy
-        .as_ref()
-        .map(|policy| policy.drop_overloads.clone());
-    let mut assignments = Vec::new();
-    for mut localities in by_priority.into_values() {
-        if localities
-            .iter()
-            .all(|locality| locality.lb_endpoints.is_empty())
-        {
-            continue;
+    let has_endpoint = |locality: &LocalityLbEndpoints| !locality.lb_endpoints.is_empty();
+    let priorities = by_priority.into_values();
+    let usable_priorities = priorities.filter(|localities| localities.iter().any(has_endpoint));
+    usable_priorities
+        .map(|localities| make_priority(assignment, localities))
+        .collect()
+}
+
+/// Makes the assignment of one priority. It drops as many calls as `assignment`.
+fn make_priority(
+    assignment: &ClusterLoadAssignment,
+    mut localities: Vec<LocalityLbEndpoints>,
+) -> ClusterLoadAssignment {
+    let has_weight = |locality: &LocalityLbEndpoints| locality.load_balancing_weight.is_some();
+    if !localities.iter().any(has_weight) {
+        for locality in &mut localities {
+            locality.load_balancing_weight = Some(UInt32Value { value: 1 });
         }
-        let has_weight = |locality: &LocalityLbEndpoints| locality.load_balancing_weight.is_some();
-        if !localities.iter().any(has_weight) {
-            for locality in &mut localities {
-                locality.load_balancing_weight = Some(UInt32Value { value: 1 });
-            }
-        }
-        assignments.push(ClusterLoadAssignment {
-            cluster_name: assignment.cluster_name.clone(),
-            endpoints: localities,
-            policy: Some(AssignmentPolicy {
-                drop_overloads: drops.clone().unwrap_or_default(),
-                // One endpoint that can be used is enough for all calls.
-                overprovisioning_factor: Some(UInt32Value { value: u32::MAX }),
-                ..AssignmentPolicy::default()
-            }),
-            ..ClusterLoadAssignment::default()
-        });
     }
-    assignments
+
+    let policy = assignment.policy.as_ref();
+    let drop_overloads = policy.map(|policy| policy.drop_overloads.clone());
+    ClusterLoadAssignment {
+        cluster_name: assignment.cluster_name.clone(),
+        endpoints: localities,
+        policy: Some(AssignmentPolicy {
+            drop_overloads: drop_overloads.unwrap_or_default(),
+            // One endpoint that can be used is enough for all calls.
+            overprovisioning_factor: Some(UInt32Value { value: u32::MAX }),
+            ..AssignmentPolicy::default()
+        }),
+        ..ClusterLoadAssignment::default()
+    }
 }
 
 /// Returns whether calls may go to an endpoint, by its health as the assignment

@@ -81,6 +81,7 @@ impl ClientStatusDiscoveryService for ClientStatus {
     type StreamClientStatusStream =
         Pin<Box<dyn Stream<Item = Result<ClientStatusResponse, Status>> + Send>>;
 
+    /// Responds to each request of a stream, in their order.
     async fn stream_client_status(
         &self,
         request: Request<Streaming<ClientStatusRequest>>,

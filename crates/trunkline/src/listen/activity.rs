@@ -206,6 +206,7 @@ pub(super) struct OpenRequest {
 }
 
 impl Drop for OpenRequest {
+    /// Ends the request: nothing of it is to be sent any more.
     fn drop(&mut self) {
         let mut sends = self.activity.lock_sends();
         let index = sends.iter().position(|mark| Arc::ptr_eq(mark, &self.mark));

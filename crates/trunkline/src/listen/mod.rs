@@ -22,6 +22,7 @@ mod watched_io;
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -165,26 +166,42 @@ impl<B, S> Answers<B> for S where
 /// Any error of a body.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
+/// Accepts a connection. Returns `None` if the client left before that; or
+/// after an error of the system, when room has been made and [`ACCEPT_RETRY`]
+/// is over.
+async fn accept_one(
+    listener: &TcpListener,
+    open: &OpenConnections,
+) -> Option<(TcpStream, SocketAddr)> {
+    match listener.accept().await {
+        Ok(socket_and_peer) => Some(socket_and_peer),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => None,
+        Err(_) => {
+            open.make_room();
+            tokio::time::sleep(ACCEPT_RETRY).await;
+            None
+        }
+    }
+}
+
 impl Listening {
     /// Accepts connections until `draining` or `stopped` is cancelled, and then
     /// waits until all connections are closed. After `stopped`, the wait is
-    /// short. `report_limit` is called when a connection is refused, or cut
+    /// short. `met` is called when a connection is refused, or cut
     /// because its peer is silent or takes nothing.
     pub async fn serve<B>(
         self,
         listener: TcpListener,
         service: impl Answers<B>,
-        report_limit: impl Fn(Limit) + Send + Sync + 'static,
+        met: impl Fn(Limit) + Send + Sync + 'static,
     ) where
         B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
     {
         let Some(lanes) = self.lanes.clone() else {
-            return self.serve_here(listener, service, report_limit).await;
+            return self.serve_here(listener, service, met).await;
         };
-        let serving = lanes
-            .front
-            .spawn(self.serve_here(listener, service, report_limit));
+        let serving = lanes.front.spawn(self.serve_here(listener, service, met));
         // An error is a panic, which was logged, or the end of the runtime.
         let _ = AbortOnDropHandle::new(serving).await;
     }
@@ -276,15 +293,8 @@ impl Listening {
             if count % ACCEPTED_AT_ONCE == 0 {
                 tokio::task::yield_now().await;
             }
-            let (socket, peer) = match listener.accept().await {
-                Ok(accepted) => accepted,
-                // The client left before its connection was accepted.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                Err(_) => {
-                    open.make_room();
-                    tokio::time::sleep(ACCEPT_RETRY).await;
-                    continue;
-                }
+            let Some((socket, peer)) = accept_one(listener, open).await else {
+                continue;
             };
 
             let (place, limit) = open.open(ClientAddress::of(peer));

@@ -64,6 +64,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for WatchedIo<T> {
 }
 
 impl<T: AsyncWrite + Unpin> AsyncWrite for WatchedIo<T> {
+    /// Writes, and marks whether the peer takes what is written.
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -73,6 +74,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for WatchedIo<T> {
         self.mark_written(outcome)
     }
 
+    /// Writes several slices, and marks whether the peer takes them.
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -95,13 +95,13 @@ impl fmt::Debug for Load {
 
 impl Load {
     /// Returns a service without streams and reports. Reports are kept for
-    /// three intervals at least, even if `limits` ask for less. `list_clusters`
+    /// three intervals at least, even if `limits` ask for less. `known`
     /// returns the server's clusters, for clients that need a list.
     #[must_use]
     pub fn new(
         settings: LoadSettings,
         mut limits: LoadLimits,
-        list_clusters: impl Fn() -> Vec<String> + Send + Sync + 'static,
+        known: impl Fn() -> Vec<String> + Send + Sync + 'static,
     ) -> Self {
         limits.keep = limits.keep.max(settings.interval.saturating_mul(MIN_KEPT));
         let reports = LoadReports::new(limits);
@@ -110,7 +110,7 @@ impl Load {
                 settings: watch::Sender::new(settings),
                 intake: Intake::new(reports.clone()),
                 reports,
-                list_clusters: Box::new(list_clusters),
+                list_clusters: Box::new(known),
                 changes: AtomicU64::new(0),
                 with_names: Mutex::default(),
                 streams: AtomicUsize::new(0),

@@ -49,6 +49,8 @@ impl LoadLimits {
 }
 
 impl Default for LoadLimits {
+    /// Returns the limits of a server: 16 MiB for all reports, a third of it
+    /// for those of one node.
     fn default() -> Self {
         Self {
             bytes: 16 << 20,

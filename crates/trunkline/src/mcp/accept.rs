@@ -135,6 +135,8 @@ where
         Poll::Ready(Ok(()))
     }
 
+    /// Opens a stream, by the method that the path names. Another path is an
+    /// unimplemented method.
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let path = request.uri().path();
         let method = R::SERVED

@@ -42,30 +42,20 @@ impl Entry {
             name: Some(resource.name.clone()),
             reason,
         };
-        let read = read_resource(resource).map_err(|error| fault(error.to_string()))?;
-        let body = read.body.ok_or_else(|| fault("body: needed".to_owned()))?;
-        let metadata = read.metadata.unwrap_or_default();
+        let mcp_resource = read_resource(resource).map_err(|error| fault(error.to_string()))?;
+        let body = mcp_resource
+            .body
+            .ok_or_else(|| fault("body: needed".to_owned()))?;
+        let metadata = mcp_resource.metadata.unwrap_or_default();
+
         let labels = labels
             .iter()
             .filter_map(|key| metadata.labels.get_key_value(key));
         let labels = labels.map(|(key, value)| format!("{key}={value}"));
 
-        let annotation = metadata.annotations.get(CONSTRAINTS).cloned();
-        let terms: Vec<String> = annotation
-            .map(|text| format!("({text})"))
-            .into_iter()
-            .chain(labels)
-            .collect();
-        let constraints = match &terms[..] {
-            [] => None,
-            terms => {
-                let constraints = terms.join(" AND ").parse::<Constraints>();
-                Some(
-                    constraints
-                        .map_err(|error| fault(format!("metadata: constraints: {error}")))?,
-                )
-            }
-        };
+        let annotation = metadata.annotations.get(CONSTRAINTS);
+        let constraints = parse_constraints(annotation, labels)
+            .map_err(|error| fault(format!("metadata: constraints: {error}")))?;
 
         let type_url = TypeUrl::new(&body.type_url);
         let name = Name::new(name_of(&body.value).unwrap_or_default());
@@ -84,7 +74,22 @@ impl Entry {
     }
 }
 
+/// Parses the constraints of an annotation and of labels, all of which a client
+/// has to meet. Returns `None` if there is neither an annotation nor a label.
+fn parse_constraints(
+    annotation: Option<&String>,
+    labels: impl Iterator<Item = String>,
+) -> Result<Option<Constraints>, <Constraints as std::str::FromStr>::Err> {
+    let annotation_term = annotation.map(|text| format!("({text})"));
+    let terms: Vec<String> = annotation_term.into_iter().chain(labels).collect();
+    match terms.is_empty() {
+        true => Ok(None),
+        false => terms.join(" AND ").parse().map(Some),
+    }
+}
+
 /// What a server holds of a collection.
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entries {
     by_name: BTreeMap<Name, Key>,

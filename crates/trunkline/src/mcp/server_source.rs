@@ -73,12 +73,12 @@ impl News {
 
 impl ServerCollections {
     /// Brings the contents of the server to the source, as soon as the server
-    /// is ready and then whenever they change. `on_first` is called once the
+    /// is ready and then whenever they change. `first` is called once the
     /// source has the first of them: before that it must not be asked (S51).
-    pub async fn run(self, server: Server, source: McpSource, on_first: impl FnOnce()) {
+    pub async fn run(self, server: Server, source: McpSource, first: impl FnOnce()) {
         server.ready().await;
         self.bring(&server, &source);
-        on_first();
+        first();
         loop {
             self.news.woken.notified().await;
             self.bring(&server, &source);

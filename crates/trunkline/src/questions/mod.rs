@@ -139,14 +139,11 @@ impl Default for Questions {
 
 impl Questions {
     /// Returns questions with these limits, of which nothing is used yet.
-    /// `report_limit` is called for each question that is refused, and for each
+    /// `limited` is called for each question that is refused, and for each
     /// answer that is not read in time.
     #[must_use]
-    pub fn new(
-        limits: QuestionLimits,
-        report_limit: impl Fn(Limit) + Send + Sync + 'static,
-    ) -> Self {
-        Self::within(Arc::new(Memory::new(None)), limits, report_limit)
+    pub fn new(limits: QuestionLimits, limited: impl Fn(Limit) + Send + Sync + 'static) -> Self {
+        Self::within(Arc::new(Memory::new(None)), limits, limited)
     }
 
     /// Returns questions with these limits, as [`Self::new`] does, in a process
@@ -155,7 +152,7 @@ impl Questions {
     pub fn within(
         memory: Arc<Memory>,
         limits: QuestionLimits,
-        report_limit: impl Fn(Limit) + Send + Sync + 'static,
+        limited: impl Fn(Limit) + Send + Sync + 'static,
     ) -> Self {
         let at_once = Arc::new(Semaphore::new(limits.at_once));
         Self {
@@ -164,7 +161,7 @@ impl Questions {
                 table: Table::default(),
                 at_once,
                 memory,
-                report_limit: Box::new(report_limit),
+                report_limit: Box::new(limited),
             }),
         }
     }

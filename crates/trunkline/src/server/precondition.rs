@@ -89,6 +89,7 @@ pub struct RecentChange {
 }
 
 impl fmt::Display for RecentChange {
+    /// Says who changed which name, and in which revision.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             revision,

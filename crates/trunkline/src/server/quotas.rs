@@ -161,6 +161,7 @@ impl Admission {
 }
 
 impl Drop for Admission {
+    /// Gives back all places, that of the address included.
     fn drop(&mut self) {
         let shared = Arc::clone(&self.shared);
         let mut counts = shared.quotas.lock();
