@@ -182,7 +182,7 @@ impl<'a> Keeper<'a> {
 
 /// A time in which renewals fail.
 struct Outage {
-    /// The start for people; [`Self::start`] is the clock for durations.
+    /// The start for people; `start` is the clock for durations.
     wall_start: SystemTime,
     start: Instant,
     attempts: u32,
