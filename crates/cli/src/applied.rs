@@ -58,7 +58,7 @@ impl AppliedContents {
             Awaited::Nothing => {}
         }
 
-        first_applies.tell_if_loaded();
+        first_applies.report_if_loaded();
     }
 
     /// Returns the awaited origins that have not applied yet; none if an `apply`
@@ -70,6 +70,8 @@ impl AppliedContents {
         }
     }
 
+    /// Locks the record of first applies. A panic of another thread does not
+    /// spoil it.
     fn lock(&self) -> MutexGuard<'_, FirstApplies> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -79,7 +81,7 @@ impl FirstApplies {
     /// Tells the writer that the contents are loaded. Does nothing while an
     /// `apply` is awaited, and before there is a writer. Telling it again
     /// changes nothing.
-    fn tell_if_loaded(&self) {
+    fn report_if_loaded(&self) {
         if let Some(writer) = self.writer.as_ref()
             && self.awaited == Awaited::Nothing
         {
@@ -92,7 +94,7 @@ impl Contents for AppliedContents {
     fn run(self: Arc<Self>, writer: Writer) -> BoxFuture<'static, ()> {
         let mut first = self.lock();
         first.writer = Some(writer);
-        first.tell_if_loaded();
+        first.report_if_loaded();
         Box::pin(std::future::pending())
     }
 }

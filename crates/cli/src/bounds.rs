@@ -104,9 +104,9 @@ fn bounds_table(settings: &Settings) -> Vec<Bound> {
         row(Message, "the body of a poll by REST", format_bytes(polls.body_bytes), "413", "", uncounted),
         row(Message, "the body of a request to the admin API", format_bytes(limits.admin_body.0), "413", "max_admin_body", uncounted),
         row(Message, "the time of a body", format!("{} of silence; {}, and a second for each {}", format_time(bodies.silence), format_time(bodies.patience), format_bytes(bodies.rate)), "408", "", Counted(Limit::SlowBodies)),
-        row(Message, "memory to read a text that is applied; some 15 000 clusters", bytes_of(admin::TEXT_MEMORY), "422 at the line; `trunkline apply` sends larger files in binary parts", "", uncounted),
-        row(Message, "the body of `POST /api/v1/explain`; memory to read it", format!("{}; {}", format_bytes(admin::NODE_BYTES), bytes_of(admin::NODE_MEMORY)), "413; 422", "", uncounted),
-        row(Message, "a file in YAML or JSON; memory to read it; its levels; values that aliases copy", format!("{}; {}; {}; {}", format_bytes(text.bytes), bytes_of(text.memory), text.depth, format_number(text.expanded)), "a mistake of the file, at its line", "", uncounted),
+        row(Message, "memory to read a text that is applied; some 15 000 clusters", format_u64_bytes(admin::TEXT_MEMORY), "422 at the line; `trunkline apply` sends larger files in binary parts", "", uncounted),
+        row(Message, "the body of `POST /api/v1/explain`; memory to read it", format!("{}; {}", format_bytes(admin::NODE_BYTES), format_u64_bytes(admin::NODE_MEMORY)), "413; 422", "", uncounted),
+        row(Message, "a file in YAML or JSON; memory to read it; its levels; values that aliases copy", format!("{}; {}; {}; {}", format_bytes(text.bytes), format_u64_bytes(text.memory), text.depth, format_number(text.expanded)), "a mistake of the file, at its line", "", uncounted),
 
         row(Stream, "names and globs", format_number(limits.subscriptions), "they are answered as if they did not exist", "max_subscriptions", Names("subscription")),
         row(Stream, "bytes of these names, each with 128 beside its own", format_bytes(stream.subscription_bytes), "the same", "", Names("subscription_bytes")),
@@ -239,7 +239,8 @@ fn share(bytes: usize, part: usize) -> String {
     format!("{}, and 1/{part} of `memory`", format_bytes(bytes))
 }
 
-fn bytes_of(bytes: u64) -> String {
+/// Writes a number of bytes as [`format_bytes`] does.
+fn format_u64_bytes(bytes: u64) -> String {
     format_bytes(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 

@@ -25,9 +25,9 @@ pub(crate) enum When {
 static WHEN: OnceLock<When> = OnceLock::new();
 
 /// Sets the value of `--color`, once, before anything is written.
-pub(crate) fn set(when: When) {
+pub(crate) fn set(setting: When) {
     // It fails only if it was set before.
-    let _ = WHEN.set(when);
+    let _ = WHEN.set(setting);
 }
 
 /// The colours of a stream, or none.
@@ -78,13 +78,13 @@ impl Palette {
         Self::of_stream(&std::io::stdout())
     }
 
-    /// Returns the palette of a stream: with colours if `--color` or the environment
-    /// says so, and else if it is a terminal.
+    /// Returns the palette of a stream: with colours if `--color` or the
+    /// environment says so, and else if it is a terminal.
     fn of_stream(stream: &impl IsTerminal) -> Self {
-        let when = WHEN.get().copied().unwrap_or_default();
+        let setting = WHEN.get().copied().unwrap_or_default();
         let variable = |name: &str| std::env::var(name).unwrap_or_default();
         Self {
-            is_on: has_colors(when, stream.is_terminal(), &variable),
+            is_on: has_colors(setting, stream.is_terminal(), &variable),
         }
     }
 
@@ -104,8 +104,8 @@ impl Palette {
 
 /// Returns whether output to a stream has colours. `variable` returns the value
 /// of a variable of the environment, which is empty if the variable is not set.
-fn has_colors(when: When, is_terminal: bool, variable: &dyn Fn(&str) -> String) -> bool {
-    match when {
+fn has_colors(setting: When, is_terminal: bool, variable: &dyn Fn(&str) -> String) -> bool {
+    match setting {
         When::Always => true,
         When::Never => false,
         When::Auto if !variable("NO_COLOR").is_empty() => false,

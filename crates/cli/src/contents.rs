@@ -68,15 +68,15 @@ pub(crate) fn watch_files(
 }
 
 /// Logs each new problem, and each file that is good again, until the watcher
-/// ends. With `lines`, the line of the file follows a problem.
-pub(crate) async fn log_problems(mut status: watch::Receiver<Arc<FilesStatus>>, lines: bool) {
-    let mut logged = Logged {
-        lines,
-        ..Logged::default()
+/// ends. With `shows_lines`, the line of the file follows a problem.
+pub(crate) async fn log_problems(mut status: watch::Receiver<Arc<FilesStatus>>, shows_lines: bool) {
+    let mut log = ProblemLog {
+        shows_lines,
+        ..ProblemLog::default()
     };
     loop {
         let current = status.borrow_and_update().clone();
-        logged.log_changes(&current);
+        log.log_changes(&current);
         if status.changed().await.is_err() {
             return;
         }
@@ -85,18 +85,18 @@ pub(crate) async fn log_problems(mut status: watch::Receiver<Arc<FilesStatus>>, 
 
 /// The problems that were logged and still exist.
 #[derive(Default)]
-struct Logged {
+struct ProblemLog {
     errors: HashSet<String>,
     warnings: HashSet<String>,
     /// The paths of bad files.
-    bad: HashSet<Arc<str>>,
+    bad_paths: HashSet<Arc<str>>,
     /// Whether the first load was logged.
     is_loaded: bool,
     /// Whether the lines of the files are logged with their problems.
-    lines: bool,
+    shows_lines: bool,
 }
 
-impl Logged {
+impl ProblemLog {
     /// Logs the problems that are new, and the files that are good again. A
     /// problem that persists is not logged again.
     fn log_changes(&mut self, status: &FilesStatus) {
@@ -127,28 +127,28 @@ impl Logged {
 
         let bad_files: HashSet<Arc<str>> =
             status.bad().map(|file| Arc::clone(&file.path)).collect();
-        for path in self.bad.difference(&bad_files) {
+        for path in self.bad_paths.difference(&bad_files) {
             tracing::info!(file = &**path, "the file is good again");
         }
-        self.bad = bad_files;
+        self.bad_paths = bad_files;
     }
 
-    /// Formats the findings that are not in `logged`, in their order, each only
+    /// Formats the findings that are not in `old_texts`, in their order, each only
     /// once.
     fn show_new<'a>(
         &self,
         severity: Severity,
         findings: impl Iterator<Item = &'a Finding>,
-        logged: &HashSet<String>,
+        old_texts: &HashSet<String>,
     ) -> Vec<String> {
         // A report keeps the texts of files, which change between two calls.
         let report = Report::without_colours();
-        let mut seen = HashSet::new();
+        let mut new_texts = HashSet::new();
         let new_findings = findings.filter(|finding| {
             let text = finding.to_string();
-            !logged.contains(&text) && seen.insert(text)
+            !old_texts.contains(&text) && new_texts.insert(text)
         });
-        let texts = new_findings.map(|finding| match self.lines {
+        let texts = new_findings.map(|finding| match self.shows_lines {
             true => report.show_bare(severity, &finding.into()),
             false => finding.to_string(),
         });
@@ -168,8 +168,8 @@ mod tests {
         let loaded = Files::new([&file], options(OnDangling::Warn)).load();
         let file = file.display();
 
-        let mut logged = Logged::default();
-        let show = |logged: &Logged| {
+        let mut logged = ProblemLog::default();
+        let show = |logged: &ProblemLog| {
             let errors = loaded.errors.iter().chain(&loaded.errors);
             logged.show_new(Severity::Error, errors, &logged.errors)
         };
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(plain.len(), 2, "{plain:?}");
         assert!(plain[0].starts_with(&format!("{file}:2:3: ")), "{plain:?}");
         assert!(plain[1].starts_with(&format!("{file}:3:3: ")), "{plain:?}");
-        logged.lines = true;
+        logged.shows_lines = true;
         let lines = show(&logged);
         assert_eq!(
             lines[0],

@@ -14,11 +14,11 @@ use crate::settings::Settings;
 const MEMORY: &str = "memory";
 
 /// A store, and what it has kept.
-pub(crate) struct Opened {
+pub(crate) struct OpenStore {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) kept: Kept,
     /// Where what is served of files is kept; `None` if nowhere.
-    pub(crate) of_files: Option<Arc<EmbeddedStore>>,
+    pub(crate) file_store: Option<Arc<EmbeddedStore>>,
 }
 
 /// Where contents are kept.
@@ -34,15 +34,15 @@ enum Place {
 ///
 /// # Errors
 /// The store cannot be used. The message says what to do.
-pub(crate) fn open_store(settings: &Settings) -> Result<Opened> {
+pub(crate) fn open_store(settings: &Settings) -> Result<OpenStore> {
     let place = find_place(settings, |name| std::env::var_os(name))?;
     let history = settings.history as u64;
     let dir = match place {
         Place::Memory => {
-            return Ok(Opened {
+            return Ok(OpenStore {
                 store: Arc::new(MemoryStore::new(history)),
                 kept: Kept::default(),
-                of_files: None,
+                file_store: None,
             });
         }
         Place::Dir(dir) => dir,
@@ -57,10 +57,10 @@ pub(crate) fn open_store(settings: &Settings) -> Result<Opened> {
         "contents that come by `apply` are kept"
     );
     let store = Arc::new(store);
-    Ok(Opened {
+    Ok(OpenStore {
         store: Arc::<EmbeddedStore>::clone(&store),
         kept: contents,
-        of_files: Some(store),
+        file_store: Some(store),
     })
 }
 

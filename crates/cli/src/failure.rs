@@ -76,6 +76,7 @@ impl Failure {
         Self::new(self.kind, format!("{self}{words}"))
     }
 
+    /// Makes a failure without findings.
     fn new(kind: Kind, message: impl fmt::Display) -> Self {
         Self {
             kind,

@@ -50,26 +50,39 @@ fn log_request(peer: Peer<'_>, type_url: &TypeUrl, details: &RequestDetails) {
     );
 }
 
+/// Logs the opening of a stream at level info.
+fn log_opening(peer: Peer<'_>) {
+    tracing::info!(
+        stream = peer.stream,
+        node = peer.node,
+        address = peer.connection.peer.map(tracing::field::display),
+        identity = peer.identity.map(Identity::as_str),
+        identity_kind = peer.identity.map(Identity::kind),
+        protocol = admin::protocol_name(peer.mode),
+        "a client connects"
+    );
+}
+
 /// Logs a response at level debug. Lists of names are short, with the number of
 /// further names. The names that a set in state of the world leaves out count
 /// as removed, since the client removes them.
-fn log_response(peer: Peer<'_>, sent: &Sent<'_>) {
-    let names = sent.resources.iter().take(MOST_NAMES);
-    let names: Vec<&str> = names
+fn log_response(peer: Peer<'_>, response: &Sent<'_>) {
+    let first_names = response.resources.iter().take(MOST_NAMES);
+    let first_names: Vec<&str> = first_names
         .map(|sent_resource| sent_resource.resource.name.as_str())
         .collect();
-    let removed = sent.removed.iter().take(MOST_NAMES).map(Name::as_str);
-    let removed: Vec<&str> = removed.collect();
+    let removed_names = response.removed.iter().take(MOST_NAMES).map(Name::as_str);
+    let removed_names: Vec<&str> = removed_names.collect();
     tracing::debug!(
         stream = peer.stream,
         node = peer.node,
-        "type" = kinds::short(sent.type_url),
-        nonce = sent.nonce.as_str(),
-        resources = sent.resources.len(),
-        names = ?names,
-        removed = ?removed,
-        more_removed = sent.removed.len() - removed.len(),
-        bytes = sent.bytes,
+        "type" = kinds::short(response.type_url),
+        nonce = response.nonce.as_str(),
+        resources = response.resources.len(),
+        names = ?first_names,
+        removed = ?removed_names,
+        more_removed = response.removed.len() - removed_names.len(),
+        bytes = response.bytes,
         "a response goes out"
     );
 }
@@ -83,14 +96,14 @@ impl Remembered {
     /// is among the last [`MOST_REMEMBERED`] ones.
     fn insert_new(&self, type_url: &TypeUrl, name: &Name, version: &Version) -> bool {
         let key = (type_url.clone(), name.clone(), version.clone());
-        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if remembered.contains(&key) {
+        let mut recent_keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if recent_keys.contains(&key) {
             return false;
         }
-        if remembered.len() == MOST_REMEMBERED {
-            remembered.pop_front();
+        if recent_keys.len() == MOST_REMEMBERED {
+            recent_keys.pop_front();
         }
-        remembered.push_back(key);
+        recent_keys.push_back(key);
         true
     }
 }
@@ -99,7 +112,7 @@ impl Journal {
     /// Warns of a response that is too large for gRPC clients, which do not
     /// report that themselves but reconnect for ever. Does not log later
     /// responses with the same largest resource.
-    fn log_oversized(&self, peer: Peer<'_>, response: Oversized<'_>) {
+    fn log_large_response(&self, peer: Peer<'_>, response: Oversized<'_>) {
         let Some(largest) = response.largest else {
             return;
         };
@@ -126,7 +139,7 @@ impl Journal {
 
     /// Warns of a resource that a client rejects on its own. Further clients
     /// that reject it are logged at level debug.
-    fn log_rejected(
+    fn log_rejection(
         &self,
         peer: Peer<'_>,
         (type_url, name, version): (&TypeUrl, &Name, &Version),
@@ -178,7 +191,7 @@ impl Journal {
 
     /// Warns of the first client that requests secrets and may not receive
     /// them. Other types and other clients are not logged.
-    fn log_denied(&self, peer: Peer<'_>, type_url: &TypeUrl) {
+    fn log_denial(&self, peer: Peer<'_>, type_url: &TypeUrl) {
         let is_secret = type_url.as_str() == kind::SDS;
         if !is_secret || self.has_denied.swap(true, Ordering::Relaxed) {
             return;
@@ -204,7 +217,8 @@ impl Journal {
                 name,
                 version,
                 error,
-            } => self.log_rejected(peer, (type_url, name, version), error),
+            } => self.log_rejection(peer, (type_url, name, version), error),
+
             Event::Nacked {
                 type_url, error, ..
             } => tracing::debug!(
@@ -214,11 +228,13 @@ impl Journal {
                 reason = &*redact::quoted(&error.message),
                 "a client rejects a response"
             ),
+
             Event::Withheld {
                 type_url,
                 name,
                 version,
             } => self.log_withheld(peer, type_url, name, version),
+
             Event::Refused {
                 type_url,
                 reason,
@@ -239,15 +255,8 @@ impl Hooks for Journal {
     fn report(&self, peer: Peer<'_>, report: Report<'_>) {
         let (stream, node) = (peer.stream, peer.node);
         match report {
-            Report::Opened => tracing::info!(
-                stream,
-                node,
-                address = peer.connection.peer.map(tracing::field::display),
-                identity = peer.identity.map(Identity::as_str),
-                identity_kind = peer.identity.map(Identity::kind),
-                protocol = admin::protocol_name(peer.mode),
-                "a client connects"
-            ),
+            Report::Opened => log_opening(peer),
+
             Report::Requested {
                 type_url,
                 details: Some(details),
@@ -255,8 +264,8 @@ impl Hooks for Journal {
             } => log_request(peer, type_url, details),
             Report::Closed => tracing::debug!(stream, node, "a stream ends"),
             Report::Event(event) => self.log_event(peer, event),
-            Report::Denied { type_url } => self.log_denied(peer, type_url),
-            Report::Oversized(response) => self.log_oversized(peer, response),
+            Report::Denied { type_url } => self.log_denial(peer, type_url),
+            Report::Oversized(response) => self.log_large_response(peer, response),
             Report::Refused(refused) => {
                 tracing::debug!(stream, node, ?refused, "a name is refused");
             }
@@ -298,17 +307,20 @@ impl Hooks for Journal {
                     tracing::warn!(origin, "{}", warning.fault);
                 }
             }
+
             LeaseEvent::Held { origin, finding } => tracing::warn!(
                 origin,
                 "a lease was not renewed in time; its removal {}",
                 finding.fault
             ),
+
             LeaseEvent::Silence { late, leases } => tracing::warn!(
                 late,
                 leases,
                 "most writers do not renew their leases, and seem to be cut off: no lease ends \
                  until others are renewed; DELETE /api/v1/leases/ORIGIN ends one"
             ),
+
             LeaseEvent::Restarted { late, leases } => tracing::warn!(
                 seconds = late.as_secs_f64(),
                 leases,

@@ -64,9 +64,10 @@ impl UnknownType {
     }
 }
 
-/// Writes the question whether a word was meant; nothing without one.
-pub(crate) fn did_you_mean(near: Option<&str>) -> String {
-    near.map(|near| format!("; did you mean {near:?}?"))
+/// Writes the question whether a word was meant. Returns an empty text without
+/// a word.
+pub(crate) fn did_you_mean(word: Option<&str>) -> String {
+    word.map(|word| format!("; did you mean {word:?}?"))
         .unwrap_or_default()
 }
 

@@ -15,12 +15,14 @@ enum Line<'a> {
 }
 
 impl<'a> Line<'a> {
+    /// Returns the text of the line.
     fn text(self) -> &'a str {
         match self {
             Self::Same(text) | Self::Removed(text) | Self::Added(text) => text,
         }
     }
 
+    /// Returns whether both texts have the line.
     fn is_same(self) -> bool {
         matches!(self, Self::Same(_))
     }
@@ -29,8 +31,8 @@ impl<'a> Line<'a> {
 /// Writes the difference of two YAML texts: each changed part with some lines
 /// around it, below the path of keys that leads to it. Returns an empty text if
 /// they are equal.
-pub(crate) fn write_diff(old: &str, new: &str) -> String {
-    let lines = compare_lines(old, new);
+pub(crate) fn write_diff(old_text: &str, new_text: &str) -> String {
+    let lines = compare_lines(old_text, new_text);
     let mut text = String::new();
     for (start, end) in find_hunks(&lines) {
         text.push_str(&match key_path(&lines, start) {
@@ -50,25 +52,26 @@ pub(crate) fn write_diff(old: &str, new: &str) -> String {
 }
 
 /// Returns the lines of both texts in order, with common lines only once.
-fn compare_lines<'a>(old: &'a str, new: &'a str) -> Vec<Line<'a>> {
-    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    let pairs = old.iter().zip(&new);
+fn compare_lines<'a>(old_lines: &'a str, new_lines: &'a str) -> Vec<Line<'a>> {
+    let (old_lines, new_lines): (Vec<&str>, Vec<&str>) =
+        (old_lines.lines().collect(), new_lines.lines().collect());
+    let pairs = old_lines.iter().zip(&new_lines);
     let same_at_start = pairs.take_while(|(a, b)| a == b).count();
-    let (old_rest, new_rest) = (&old[same_at_start..], &new[same_at_start..]);
+    let (old_end, new_end) = (&old_lines[same_at_start..], &new_lines[same_at_start..]);
 
-    let pairs = old_rest.iter().rev().zip(new_rest.iter().rev());
+    let pairs = old_end.iter().rev().zip(new_end.iter().rev());
     let same_at_end = pairs.take_while(|(a, b)| a == b).count();
 
-    let mut lines: Vec<Line<'a>> = old[..same_at_start]
+    let mut lines: Vec<Line<'a>> = old_lines[..same_at_start]
         .iter()
         .map(|line| Line::Same(line))
         .collect();
     compare_middle(
-        &old_rest[..old_rest.len() - same_at_end],
-        &new_rest[..new_rest.len() - same_at_end],
+        &old_end[..old_end.len() - same_at_end],
+        &new_end[..new_end.len() - same_at_end],
         &mut lines,
     );
-    let end = &old_rest[old_rest.len() - same_at_end..];
+    let end = &old_end[old_end.len() - same_at_end..];
     lines.extend(end.iter().map(|line| Line::Same(line)));
     lines
 }
@@ -76,20 +79,20 @@ fn compare_lines<'a>(old: &'a str, new: &'a str) -> Vec<Line<'a>> {
 /// Compares lines of which the first and the last differ, by the longest common
 /// subsequence. Above [`MOST_PAIRS`] pairs of lines, all old lines count as
 /// removed and all new ones as added.
-fn compare_middle<'a>(old: &[&'a str], new: &[&'a str], lines: &mut Vec<Line<'a>>) {
-    let width = new.len() + 1;
-    if old.len().saturating_mul(width) > MOST_PAIRS {
-        lines.extend(old.iter().map(|line| Line::Removed(line)));
-        lines.extend(new.iter().map(|line| Line::Added(line)));
+fn compare_middle<'a>(old_lines: &[&'a str], new_lines: &[&'a str], lines: &mut Vec<Line<'a>>) {
+    let width = new_lines.len() + 1;
+    if old_lines.len().saturating_mul(width) > MOST_PAIRS {
+        lines.extend(old_lines.iter().map(|line| Line::Removed(line)));
+        lines.extend(new_lines.iter().map(|line| Line::Added(line)));
         return;
     }
 
     // For each pair of positions, the length of the longest common
     // subsequence of the lines from there on.
-    let mut longest = vec![0_u32; (old.len() + 1) * width];
-    for i in (0..old.len()).rev() {
-        for j in (0..new.len()).rev() {
-            longest[i * width + j] = match old[i] == new[j] {
+    let mut longest = vec![0_u32; (old_lines.len() + 1) * width];
+    for i in (0..old_lines.len()).rev() {
+        for j in (0..new_lines.len()).rev() {
+            longest[i * width + j] = match old_lines[i] == new_lines[j] {
                 true => longest[(i + 1) * width + j + 1] + 1,
                 false => longest[(i + 1) * width + j].max(longest[i * width + j + 1]),
             };
@@ -97,20 +100,20 @@ fn compare_middle<'a>(old: &[&'a str], new: &[&'a str], lines: &mut Vec<Line<'a>
     }
 
     let (mut i, mut j) = (0, 0);
-    while i < old.len() && j < new.len() {
-        if old[i] == new[j] {
-            lines.push(Line::Same(old[i]));
+    while i < old_lines.len() && j < new_lines.len() {
+        if old_lines[i] == new_lines[j] {
+            lines.push(Line::Same(old_lines[i]));
             (i, j) = (i + 1, j + 1);
         } else if longest[(i + 1) * width + j] >= longest[i * width + j + 1] {
-            lines.push(Line::Removed(old[i]));
+            lines.push(Line::Removed(old_lines[i]));
             i += 1;
         } else {
-            lines.push(Line::Added(new[j]));
+            lines.push(Line::Added(new_lines[j]));
             j += 1;
         }
     }
-    lines.extend(old[i..].iter().map(|line| Line::Removed(line)));
-    lines.extend(new[j..].iter().map(|line| Line::Added(line)));
+    lines.extend(old_lines[i..].iter().map(|line| Line::Removed(line)));
+    lines.extend(new_lines[j..].iter().map(|line| Line::Added(line)));
 }
 
 /// Finds the ranges of lines to show: the changes with the lines around them.
@@ -156,11 +159,11 @@ fn key_path(lines: &[Line<'_>], index: usize) -> String {
 /// Splits a line into the column of its first word, and the line from there on.
 /// The marks of list items stand before it.
 fn split_line(line: &str) -> (usize, &str) {
-    let mut rest = line.trim_start();
-    while let Some(inner) = rest.strip_prefix("- ") {
-        rest = inner.trim_start();
+    let mut content = line.trim_start();
+    while let Some(item) = content.strip_prefix("- ") {
+        content = item.trim_start();
     }
-    (line.len() - rest.len(), rest)
+    (line.len() - content.len(), content)
 }
 
 #[cfg(test)]

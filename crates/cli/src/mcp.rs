@@ -33,6 +33,7 @@ pub(crate) enum Status {
 }
 
 impl Role {
+    /// Returns the state of the streams of this role.
     pub(crate) fn status(&self) -> Status {
         match self {
             Self::Sink(contents) => Status::Sink(contents.status()),
@@ -112,6 +113,7 @@ pub(crate) fn contents(
         }
         (None, None) => return None,
     };
+
     let options = SinkOptions {
         node: SinkNode {
             id: settings.sending.identifier.clone(),
@@ -124,6 +126,7 @@ pub(crate) fn contents(
         },
         ..SinkOptions::of("", mcp.collections.names())
     };
+
     let owner = OwnerOptions {
         dangling: settings.dangling.into(),
         guard: match settings.hold_removals {

@@ -29,14 +29,14 @@ impl PlaintextLog {
 
     /// Remembers a host. Returns `false` if it is remembered already.
     fn insert_new(&self, host: IpAddr) -> bool {
-        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if remembered.contains(&host) {
+        let mut recent_hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if recent_hosts.contains(&host) {
             return false;
         }
-        if remembered.len() == MOST_REMEMBERED {
-            remembered.pop_front();
+        if recent_hosts.len() == MOST_REMEMBERED {
+            recent_hosts.pop_front();
         }
-        remembered.push_back(host);
+        recent_hosts.push_back(host);
         true
     }
 }

@@ -9,7 +9,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Shows progress on standard error, once in an interval.
 pub(crate) struct Progress {
     /// What is done, such as `sent`.
-    done: &'static str,
+    verb: &'static str,
     total: usize,
     shown_at: Instant,
     /// On a terminal, one line is written over and over.
@@ -22,7 +22,7 @@ impl Progress {
     /// after one interval, so a short work shows none.
     pub(crate) fn new(verb: &'static str, total: usize) -> Self {
         Self {
-            done: verb,
+            verb,
             total,
             shown_at: Instant::now(),
             is_terminal: std::io::stderr().is_terminal(),
@@ -32,13 +32,13 @@ impl Progress {
 
     /// Shows the number of resources that are done, unless a line was shown
     /// less than [`INTERVAL`] ago.
-    pub(crate) fn show(&mut self, done: usize) {
+    pub(crate) fn show(&mut self, count: usize) {
         if self.shown_at.elapsed() < INTERVAL {
             return;
         }
-        let percent = done * 100 / self.total.max(1);
-        let (verb, total) = (self.done, self.total);
-        self.print(&format!("{verb} {done} of {total} resources ({percent}%)"));
+        let percent = count * 100 / self.total.max(1);
+        let (verb, total) = (self.verb, self.total);
+        self.print(&format!("{verb} {count} of {total} resources ({percent}%)"));
     }
 
     /// Shows how much is done of what has no known end, as seldom.

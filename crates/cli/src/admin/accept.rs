@@ -56,13 +56,13 @@ pub(crate) const TEXT_MEMORY: u64 = 256 << 20;
 pub(super) fn accept(body: Bytes, form: Form) -> Result<(Document, Vec<Finding>), Refusal> {
     let mut options = wire::text_options();
     options.limits.memory = TEXT_MEMORY;
-    let decoded = decode(&"".into(), form, Cursor::new(body), &options);
-    let decoded = decoded.map_err(|error| Refusal::bad(format!("the body: {error}")))?;
-    if !decoded.errors.is_empty() {
-        return Err(refusal(decoded.into_all_errors()));
+    let decoding = decode(&"".into(), form, Cursor::new(body), &options);
+    let decoding = decoding.map_err(|error| Refusal::bad(format!("the body: {error}")))?;
+    if !decoding.errors.is_empty() {
+        return Err(refusal(decoding.into_all_errors()));
     }
     let Decoded {
         document, warnings, ..
-    } = decoded;
+    } = decoding;
     Ok((document, warnings))
 }

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use trunkline::Connection;
 
 use super::error::Refusal;
-use super::history::{store_of, unreadable};
+use super::history::{store_of, store_refusal};
 use super::query::Query;
 use super::{Shared, run_blocking};
 
@@ -31,7 +31,7 @@ pub(super) async fn back_up(
 ) -> Result<Response, Refusal> {
     Query::read(&uri, &[])?;
     refuse_if_overheard(&connection)?;
-    let file = run_blocking(move || store_of(&admin)?.back_up().map_err(unreadable)).await??;
+    let file = run_blocking(move || store_of(&admin)?.back_up().map_err(store_refusal)).await??;
     let read_error = |error: std::io::Error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error);
     let file_length = file.metadata().map_err(read_error)?.len();
 

@@ -37,8 +37,11 @@ impl Bodies {
 
 /// The room of one body.
 struct Room {
-    all: Arc<Semaphore>,
-    held: Option<OwnedSemaphorePermit>,
+    /// The room of all bodies together.
+    all_bodies: Arc<Semaphore>,
+    /// The units that the body has; `None` before its first bytes.
+    permit: Option<OwnedSemaphorePermit>,
+    /// The bytes that have arrived.
     bytes: usize,
 }
 
@@ -48,16 +51,19 @@ impl Room {
     /// is freed when it is dropped.
     fn grow(&mut self, bytes: usize) -> bool {
         self.bytes += bytes;
-        let held_units = self.held.as_ref().map_or(0, |permit| permit.num_permits());
+        let held_units = self
+            .permit
+            .as_ref()
+            .map_or(0, OwnedSemaphorePermit::num_permits);
         let missing_units = self.bytes.div_ceil(UNIT).saturating_sub(held_units);
 
         // The bound is less than `u32::MAX` units, so this number is refused too.
         let missing_units = u32::try_from(missing_units).unwrap_or(u32::MAX);
-        let Ok(permit) = Arc::clone(&self.all).try_acquire_many_owned(missing_units) else {
+        let Ok(permit) = Arc::clone(&self.all_bodies).try_acquire_many_owned(missing_units) else {
             return false;
         };
-        match &mut self.held {
-            Some(held) => held.merge(permit),
+        match &mut self.permit {
+            Some(old_permit) => old_permit.merge(permit),
             slot => *slot = Some(permit),
         }
         true
@@ -70,22 +76,22 @@ pub(super) struct Arrived {
     _room: Room,
 }
 
-/// Reads the body of a request, of at most `max` bytes.
+/// Reads the body of a request, of at most `max_bytes` bytes.
 ///
 /// # Errors
 /// The body is too long or too slow, it broke off, or there is no room for it.
 pub(super) async fn read(
     admin: &Admin,
     body: axum::body::Body,
-    max: usize,
+    max_bytes: usize,
 ) -> Result<Arrived, Refusal> {
     let mut room = Room {
-        all: Arc::clone(&admin.bodies.0),
-        held: None,
+        all_bodies: Arc::clone(&admin.bodies.0),
+        permit: None,
         bytes: 0,
     };
-    let arrived = read_body(body, BodyLimits::of(max), |bytes| room.grow(bytes)).await;
-    match arrived {
+    let result = read_body(body, BodyLimits::of(max_bytes), |bytes| room.grow(bytes)).await;
+    match result {
         Ok(bytes) => Ok(Arrived { bytes, _room: room }),
         Err(error) => Err(refuse(admin, error)),
     }
@@ -121,10 +127,10 @@ mod tests {
 
     #[test]
     fn all_bodies_have_so_much_room_and_give_it_back() {
-        let Bodies(all) = Bodies::new(1 << 20, &Memory::new(None));
+        let Bodies(all_bodies) = Bodies::new(1 << 20, &Memory::new(None));
         let room = || Room {
-            all: Arc::clone(&all),
-            held: None,
+            all_bodies: Arc::clone(&all_bodies),
+            permit: None,
             bytes: 0,
         };
         let mut first = room();

@@ -36,12 +36,13 @@ struct Shown<'a> {
     time: String,
     event: &'static str,
     #[serde(flatten)]
-    what: What<'a>,
+    what: EventFields<'a>,
 }
 
+/// The fields of an event, which depend on its kind.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum What<'a> {
+enum EventFields<'a> {
     Changed {
         revision: u64,
         author: &'a str,
@@ -115,14 +116,14 @@ impl EventForm {
 
     /// Writes an event, if the filter lets any part of it pass; else nothing.
     pub(super) fn write(self, text: &mut String, entry: &LogEntry, filter: &EventFilter) {
-        if let Some(what) = show_event(&entry.event, filter) {
+        if let Some(fields) = show_event(&entry.event, filter) {
             self.write_shown(
                 text,
                 &Shown {
                     id: Some(entry.id.to_string()),
                     time: super::timestamp(entry.time),
                     event: entry.event.name(),
-                    what,
+                    what: fields,
                 },
             );
         }
@@ -137,14 +138,14 @@ impl EventForm {
                 id: Some(id.to_string()),
                 time: super::timestamp(SystemTime::now()),
                 event: "bookmark",
-                what: What::Bookmark { revision },
+                what: EventFields::Bookmark { revision },
             },
         );
     }
 
     /// Writes that a reader was too slow.
-    pub(super) fn write_missed(self, text: &mut String, missed: Missed) {
-        self.write_missed_message(text, format!("{missed}; {REMEDY}"));
+    pub(super) fn write_missed(self, text: &mut String, loss: Missed) {
+        self.write_missed_message(text, format!("{loss}; {REMEDY}"));
     }
 
     /// Writes that events are missing. The message has no id: a reader that
@@ -156,7 +157,7 @@ impl EventForm {
                 id: None,
                 time: super::timestamp(SystemTime::now()),
                 event: "missed",
-                what: What::Missed { message },
+                what: EventFields::Missed { message },
             },
         );
     }
@@ -180,38 +181,48 @@ impl EventForm {
     }
 }
 
+/// Shows the variants of a change whose types pass the filter. Returns `None` if
+/// no type passes, or the event is not a change.
+fn show_change<'a>(event: &'a LogEvent, filter: &EventFilter) -> Option<EventFields<'a>> {
+    let LogEvent::Changed {
+        revision,
+        author,
+        listed,
+        counts,
+    } = event
+    else {
+        return None;
+    };
+    let counts = filter.count(counts)?;
+    let listed_variants = listed
+        .iter()
+        .filter(|variant| filter.has_type(&variant.type_url));
+    let changed: Vec<ChangedVariant> = listed_variants.map(ChangedVariant::from).collect();
+
+    Some(EventFields::Changed {
+        revision: *revision,
+        author,
+        omitted: counts.total() - changed.len(),
+        changed,
+        counts: counts.into(),
+    })
+}
+
 /// Shows the part of an event that passes the filter; of a change, the variants
 /// of the types that pass. Returns `None` if no part passes.
-fn show_event<'a>(event: &'a LogEvent, filter: &EventFilter) -> Option<What<'a>> {
+fn show_event<'a>(event: &'a LogEvent, filter: &EventFilter) -> Option<EventFields<'a>> {
     if !filter.has_event(event) {
         return None;
     }
     Some(match event {
-        LogEvent::Changed {
-            revision,
-            author,
-            listed,
-            counts,
-        } => {
-            let counts = filter.count(counts)?;
-            let listed_variants = listed
-                .iter()
-                .filter(|variant| filter.has_type(&variant.type_url));
-            let changed: Vec<ChangedVariant> = listed_variants.map(ChangedVariant::from).collect();
-            What::Changed {
-                revision: *revision,
-                author,
-                omitted: counts.total() - changed.len(),
-                changed,
-                counts: counts.into(),
-            }
-        }
+        LogEvent::Changed { .. } => show_change(event, filter)?,
+
         LogEvent::Acked {
             client,
             type_url,
             nonce,
             revision,
-        } => What::Acknowledged {
+        } => EventFields::Acknowledged {
             client: filter.show_client(client, Some(type_url))?,
             type_url: type_url.as_str(),
             nonce: nonce.as_str(),
@@ -226,7 +237,7 @@ fn show_event<'a>(event: &'a LogEvent, filter: &EventFilter) -> Option<What<'a>>
             revision,
             error,
             quarantined,
-        } => What::Acknowledged {
+        } => EventFields::Acknowledged {
             client: filter.show_client(client, Some(type_url))?,
             type_url: type_url.as_str(),
             nonce: nonce.as_str(),
@@ -238,12 +249,14 @@ fn show_event<'a>(event: &'a LogEvent, filter: &EventFilter) -> Option<What<'a>>
             client,
             address,
             identity,
-        } => What::Connected {
+        } => EventFields::Connected {
             client: filter.show_client(client, None)?,
             address: address.map(|address| address.to_string()),
             identity: identity.as_deref(),
         },
-        LogEvent::Disconnected { client } => What::Disconnected(filter.show_client(client, None)?),
+        LogEvent::Disconnected { client } => {
+            EventFields::Disconnected(filter.show_client(client, None)?)
+        }
         _ => return None,
     })
 }
@@ -272,6 +285,7 @@ impl<'a> From<&'a (Name, Version)> for Rejected<'a> {
     }
 }
 
+/// Returns whether a count is left out of the JSON.
 fn is_zero(count: &usize) -> bool {
     *count == 0
 }

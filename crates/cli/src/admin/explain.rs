@@ -220,13 +220,13 @@ impl Question {
 
         if is_of_resource {
             return Ok(Self::Resource {
-                type_url: kinds::parse(&required(query, "type")?).map_err(Refusal::bad)?,
-                name: Name::new(&required(query, "name")?),
+                type_url: kinds::parse(&read_required(query, "type")?).map_err(Refusal::bad)?,
+                name: Name::new(&read_required(query, "name")?),
             });
         }
         Ok(Self::Host {
-            route: required(query, "route")?,
-            host: required(query, "host")?,
+            route: read_required(query, "route")?,
+            host: read_required(query, "host")?,
         })
     }
 
@@ -248,7 +248,7 @@ impl Question {
 }
 
 /// Returns the value of a parameter that must be given once, and not be empty.
-fn required(query: &Query, key: &str) -> Result<String, Refusal> {
+fn read_required(query: &Query, key: &str) -> Result<String, Refusal> {
     let value = query.one(key)?.filter(|value| !value.is_empty());
     let missing = || Refusal::bad(format!("give a parameter `{key}`"));
     value.map(str::to_owned).ok_or_else(missing)
@@ -268,21 +268,24 @@ fn refusal(error: ExplainError) -> Refusal {
 
 /// Shows the explanation of a host. `virtual_host` is missing if none matches
 /// the host, and `client` if the question is not about a connected client.
-fn show_explanation(explained: Explained) -> Shown {
-    let form_reason = reason_for_form(&explained);
-    let matched = explained.host.matched;
-    let answer = matched.as_ref().and_then(|matched| matched.answer.clone());
+fn show_explanation(explanation: Explained) -> Shown {
+    let form_reason = reason_for_form(&explanation);
+    let matching_host = explanation.host.matched;
+    let answer = matching_host
+        .as_ref()
+        .and_then(|matching_host| matching_host.answer.clone());
 
-    let candidates = explained.host.candidates.into_iter();
+    let candidates = explanation.host.candidates.into_iter();
     Shown {
-        asked: explained.asked.to_string(),
-        host: explained.host.normalized,
-        virtual_host: matched.map(|matched| show_virtual_host(matched, form_reason)),
+        asked: explanation.asked.to_string(),
+        host: explanation.host.normalized,
+        virtual_host: matching_host
+            .map(|matching_host| show_virtual_host(matching_host, form_reason)),
         given: answer.map(|(host, form)| show_sent_host(&host, form)),
         considered: candidates.map(show_candidate).collect(),
-        parameters: explained.params.into_iter().map(Parameter::new).collect(),
-        base: show_base(explained.base),
-        client: explained.client.map(show_client),
+        parameters: explanation.params.into_iter().map(Parameter::new).collect(),
+        base: show_base(explanation.base),
+        client: explanation.client.map(show_client),
     }
 }
 
@@ -299,32 +302,32 @@ fn show_base(base: BaseExplained) -> Base {
 
 /// Shows the virtual host that matches the host. `because` says why the client
 /// is not sent the resource unchanged.
-fn show_virtual_host(matched: MatchedHost, because: Option<String>) -> VirtualHost {
-    let host = &matched.host;
+fn show_virtual_host(matching_host: MatchedHost, because: Option<String>) -> VirtualHost {
+    let host = &matching_host.host;
     let base_sets = host.facts().base_sets().iter();
     VirtualHost {
         name: host.name.to_string(),
         version: host.version.to_string(),
-        domain: matched.domain,
+        domain: matching_host.domain,
         constraints: host.constraints.as_ref().map(Constraints::to_string),
         base_sets: base_sets.map(|set| set.to_string()).collect(),
         because,
     }
 }
 
-/// Returns why the client is not sent the matching virtual host unchanged. A
-/// host that cannot be a domain gets none; otherwise, a wildcard among the
-/// domains would hide domains of other virtual hosts. Returns `None` if the
-/// client is sent the resource unchanged, or no virtual host matches.
-fn reason_for_form(explained: &Explained) -> Option<String> {
-    let matched = explained.host.matched.as_ref()?;
-    if matched.answer.is_none() {
+/// Returns why the client is not sent the matching virtual host unchanged: the
+/// host cannot be a domain, so it gets no virtual host at all; or a wildcard
+/// among the domains would hide domains of other virtual hosts. Returns `None`
+/// if the client is sent the resource unchanged, or no virtual host matches.
+fn reason_for_form(explanation: &Explained) -> Option<String> {
+    let matching_host = explanation.host.matched.as_ref()?;
+    if matching_host.answer.is_none() {
         return Some("the host is a pattern, or nothing that a domain can be".to_owned());
     }
 
-    let wildcard = matched.hiding_wildcard.as_deref()?;
-    if let Some(hidden) = &explained.hidden {
-        let Hidden { domain, name } = hidden;
+    let wildcard = matching_host.hiding_wildcard.as_deref()?;
+    if let Some(hidden_domain) = &explanation.hidden {
+        let Hidden { domain, name } = hidden_domain;
         return Some(format!("{wildcard} would hide {domain} of {name}"));
     }
     Some(match Domain::of(wildcard) {

@@ -71,7 +71,7 @@ pub(super) async fn list(State(admin): State<Shared>) -> Response {
         Some(status) => List {
             loaded: status.loaded,
             files: status.files.iter().map(show_file).collect(),
-            warnings: texts(&status.unwatched),
+            warnings: to_texts(&status.unwatched),
         },
         // Contents that come over the API are there at once.
         None => List {
@@ -96,12 +96,13 @@ fn show_file(file: &FileStatus) -> Shown {
         held: file.held().map(str::to_owned),
         since: super::timestamp(file.since),
         resources: file.resources,
-        errors: texts(&file.errors),
-        warnings: texts(&file.warnings),
+        errors: to_texts(&file.errors),
+        warnings: to_texts(&file.warnings),
     }
 }
 
-fn texts(findings: &[Finding]) -> Vec<String> {
+/// Writes each finding as one text, with its place.
+fn to_texts(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(Finding::to_string).collect()
 }
 
@@ -119,8 +120,8 @@ pub(super) async fn list_loads(
         .into_iter()
         .flat_map(move |node_id| load.reports().of_node(&node_id));
     let tail = move || {
-        let refused = admin.server.load().reports().refused();
-        format!("],\"refused\":{refused}}}")
+        let refused_count = admin.server.load().reports().refused();
+        format!("],\"refused\":{refused_count}}}")
     };
     asking
         .answer_list("{\"loads\":[".to_owned(), loads, tail)

@@ -85,11 +85,11 @@ pub(super) async fn list(State(admin): State<Shared>, uri: Uri) -> Result<Respon
             (None, None) => {
                 let infos = store
                     .transactions(end_revision, limit)
-                    .map_err(unreadable)?;
+                    .map_err(store_refusal)?;
                 infos.into_iter().map(Revision::of).collect()
             }
             (Some(kind), name) => find_revisions(store, end_revision, limit, &kind, name.as_ref())
-                .map_err(unreadable)?,
+                .map_err(store_refusal)?,
             (None, Some(_)) => return Err(Refusal::bad("name: of which type? give it as `type`")),
         };
         Ok(axum::Json(List { revisions }).into_response())
@@ -107,9 +107,9 @@ pub(super) async fn show(
     super::run_blocking(move || {
         let store = store_of(&admin)?;
         let infos = store.transactions(Some(revision + 1), 1);
-        let info = infos.map_err(unreadable)?.into_iter().next();
+        let info = infos.map_err(store_refusal)?.into_iter().next();
         let info = info.filter(|info| info.revision == revision);
-        let changes = store.changes(revision).map_err(unreadable)?;
+        let changes = store.changes(revision).map_err(store_refusal)?;
         let (Some(info), Some(changes)) = (info, changes) else {
             let message = format!("revision {revision} is not one that is kept");
             return Err(Refusal::new(StatusCode::NOT_FOUND, message));
@@ -149,7 +149,8 @@ pub(super) async fn diff(State(admin): State<Shared>, uri: Uri) -> Result<Respon
             Some(to_revision) => to_revision,
             None => newest(store)?,
         };
-        let changes = changes_between(store, from_revision, to_revision).map_err(refuse)?;
+        let changes =
+            changes_between(store, from_revision, to_revision).map_err(history_refusal)?;
         let changes = changes
             .iter()
             .map(|change| ShownChange::of(change, true))
@@ -181,10 +182,11 @@ pub(super) async fn roll_back(
     super::run_blocking(move || {
         let store = store_of(&admin)?;
         let newest_revision = newest(store)?;
+
         // A change that comes after this line must not be undone unseen: the
         // options expect this revision.
         let current_revision = admin.server.revision();
-        let changes = changes_between(store, newest_revision, revision).map_err(refuse)?;
+        let changes = changes_between(store, newest_revision, revision).map_err(history_refusal)?;
 
         options.origin = main_origin(&changes).unwrap_or(options.origin);
         options.restores = Some(revision);
@@ -300,9 +302,9 @@ impl ShownChange {
 
 /// Returns the newest revision of the store.
 fn newest(store: &dyn Store) -> Result<u64, Refusal> {
-    let infos = store.transactions(None, 1).map_err(unreadable)?;
+    let infos = store.transactions(None, 1).map_err(store_refusal)?;
     let newest = infos.first().map(|info| info.revision);
-    newest.ok_or_else(|| refuse(HistoryError::Empty))
+    newest.ok_or_else(|| history_refusal(HistoryError::Empty))
 }
 
 /// Returns the store of a server.
@@ -311,6 +313,10 @@ pub(super) fn store_of(admin: &Admin) -> Result<&dyn Store, Refusal> {
     store.ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, "the server has no store"))
 }
 
+/// Reads a parameter that is a number; `None` if the request does not have it.
+///
+/// # Errors
+/// The value is not a number, or the parameter is given twice.
 fn read_number(query: &Query, key: &str) -> Result<Option<u64>, Refusal> {
     let number = query.one(key)?.map(|text| {
         let bad = |_| Refusal::bad(format!("{key}: expected a number, found {text:?}"));
@@ -319,13 +325,15 @@ fn read_number(query: &Query, key: &str) -> Result<Option<u64>, Refusal> {
     number.transpose()
 }
 
-pub(super) fn unreadable(error: StoreError) -> Refusal {
+/// Makes the error for a store that cannot be read.
+pub(super) fn store_refusal(error: StoreError) -> Refusal {
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error)
 }
 
-fn refuse(error: HistoryError) -> Refusal {
+/// Makes the error for a history that cannot be read, or that lacks a revision.
+fn history_refusal(error: HistoryError) -> Refusal {
     match error {
-        HistoryError::Store(error) => unreadable(error),
-        unknown => Refusal::new(StatusCode::NOT_FOUND, unknown),
+        HistoryError::Store(error) => store_refusal(error),
+        error => Refusal::new(StatusCode::NOT_FOUND, error),
     }
 }

@@ -126,6 +126,7 @@ fn show_lease(lease: &LeaseStatus) -> Shown {
     }
 }
 
+/// Shows the removal that is held, with the hash that confirms it.
 fn show_held(finding: &Finding) -> Held {
     Held {
         message: finding.fault.to_string(),

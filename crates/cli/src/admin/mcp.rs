@@ -26,8 +26,7 @@ pub(super) async fn show(State(admin): State<Shared>) -> Response {
 /// Shows the collections of a sink, each with its state and the errors of its
 /// last update.
 fn show_sink(status: &SinkStatus) -> Value {
-    let collections = status.collections.iter();
-    let collections = collections.map(|(name, collection)| {
+    let collections = status.collections.iter().map(|(name, collection)| {
         let CollectionStatus {
             held,
             accepted,
@@ -47,6 +46,7 @@ fn show_sink(status: &SinkStatus) -> Value {
             "errors": faults,
         })
     });
+
     json!({
         "role": "sink",
         "source": status.source,

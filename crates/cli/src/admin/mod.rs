@@ -219,21 +219,21 @@ async fn admit(State(admin): State<Shared>, request: Request, next: Next) -> Res
     match response.status().is_success() {
         true if is_confirm => admin.audit.record_confirmation(&author, &request_line),
         true => {}
-        false => tell_refused(&admin.audit, &author, &request_line, &response),
+        false => record_refusal(&admin.audit, &author, &request_line, &response),
     }
     response
 }
 
 /// Tells the audit of a refused request, with the reason that the response has.
-fn tell_refused(audit: &Audit, who: &str, request: &str, response: &Response) {
+fn record_refusal(audit: &Audit, who: &str, request: &str, response: &Response) {
     let reason = response.extensions().get::<RefusalReason>();
-    let refused = RefusedRequest {
+    let refusal = RefusedRequest {
         request,
         status: response.status().as_u16(),
         reason: reason.map_or("", |RefusalReason(text)| text),
         suppressed: 0,
     };
-    audit.record_refusal(who, refused);
+    audit.record_refusal(who, refusal);
 }
 
 /// Runs long work on a thread for blocking work, so that no stream waits for
@@ -244,8 +244,11 @@ fn tell_refused(audit: &Audit, who: &str, request: &str, response: &Response) {
 async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refusal> {
-    let failed = |_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer was dropped");
-    tokio::task::spawn_blocking(work).await.map_err(failed)
+    let panic_refusal =
+        |_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer was dropped");
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(panic_refusal)
 }
 
 /// Writes a time in the form of RFC 3339, cut to the millisecond. A time before

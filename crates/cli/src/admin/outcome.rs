@@ -118,6 +118,16 @@ pub(super) const OPTIONS: [&str; 6] = [
 ];
 
 impl Options {
+    /// Returns the terms on which the server makes the change.
+    fn terms(&self) -> Terms {
+        Terms {
+            precondition: self.precondition.clone(),
+            lifetime: self.lifetime,
+            idempotency: self.idempotency.clone(),
+            restores: self.restores,
+        }
+    }
+
     /// Reads the options of a request from its parameters, and from the header
     /// `If-Match`.
     ///
@@ -131,6 +141,7 @@ impl Options {
                 ))
             })
         });
+
         Ok(Self {
             origin: read_origin(query)?,
             dry_run: query.is_on("dry_run")?,
@@ -281,14 +292,8 @@ impl ChangeRequest<'_> {
             },
         };
 
-        let terms = Terms {
-            precondition: self.options.precondition.clone(),
-            lifetime: self.options.lifetime,
-            idempotency: self.options.idempotency.clone(),
-            restores: self.options.restores,
-        };
-
         let server = &self.admin.server;
+        let terms = self.options.terms();
         let mut settlement = match server.settle_on(&self.who.0, proposal, &terms) {
             Ok(settlement) => settlement,
             Err(Conflict::Repeated {
@@ -305,6 +310,18 @@ impl ChangeRequest<'_> {
     }
 }
 
+/// Makes the error of a rejected change. If a veto is among the findings, the
+/// error is about it alone.
+fn rejection_refusal(findings: Vec<Finding>) -> Refusal {
+    match findings.iter().find(|finding| finding.fault.is_veto()) {
+        Some(veto) => Refusal::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("{}; nothing was changed", veto.fault),
+        ),
+        None => refusal(findings),
+    }
+}
+
 /// Responds to a change with its effect and the warnings about it.
 ///
 /// # Errors
@@ -317,14 +334,7 @@ pub(super) fn respond(
     warnings: Vec<Finding>,
 ) -> Result<Response, Refusal> {
     if let Some(rejection) = settlement.rejections.pop() {
-        let mut findings = rejection.findings.iter();
-        return Err(match findings.find(|finding| finding.fault.is_veto()) {
-            Some(veto) => Refusal::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                format!("{}; nothing was changed", veto.fault),
-            ),
-            None => refusal(rejection.findings),
-        });
+        return Err(rejection_refusal(rejection.findings));
     }
 
     let Applied {

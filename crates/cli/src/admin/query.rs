@@ -13,18 +13,18 @@ impl Query {
     /// Reads the parameters of a URI.
     ///
     /// # Errors
-    /// A parameter is not in `known`.
-    pub(super) fn read(uri: &Uri, known: &[&str]) -> Result<Self, Refusal> {
+    /// A parameter is not in `known_keys`.
+    pub(super) fn read(uri: &Uri, known_keys: &[&str]) -> Result<Self, Refusal> {
         let query = uri.query().unwrap_or_default();
         let pairs: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes())
             .into_owned()
             .collect();
         let mut keys = pairs.iter().map(|(key, _)| key);
-        match keys.find(|key| !known.contains(&key.as_str())) {
+        match keys.find(|key| !known_keys.contains(&key.as_str())) {
             None => Ok(Self(pairs)),
             Some(key) => Err(Refusal::bad(format!(
                 "unknown parameter {key:?}; known are: {}",
-                known.join(", ")
+                known_keys.join(", ")
             ))),
         }
     }

@@ -41,7 +41,7 @@ pub(super) async fn delete(
     options.hash_request(&uri, &[]);
 
     let variant = query.one("variant")?.map(parse_variant).transpose()?;
-    let names = required_names(&query)?.into_iter().map(|name| Removal {
+    let names = read_names(&query)?.into_iter().map(|name| Removal {
         type_url: type_url.clone(),
         name,
         variant: variant.clone(),
@@ -56,14 +56,14 @@ pub(super) async fn delete(
 /// The body of a request that lists the resources to remove.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Listed {
-    names: Vec<ListedName>,
+struct RemovalList {
+    names: Vec<RemovalEntry>,
 }
 
 /// A resource to remove.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ListedName {
+struct RemovalEntry {
     #[serde(rename = "type")]
     kind: String,
     name: String,
@@ -85,7 +85,7 @@ pub(super) async fn delete_listed(
     let missing_ok = query.is_on("missing_ok")?;
     let body = bodies::read(&admin, body, admin.body_limit).await?;
     options.hash_request(&uri, &body.bytes);
-    let names = super::run_blocking(move || read_listed(&body.bytes)).await??;
+    let names = super::run_blocking(move || parse_list(&body.bytes)).await??;
     remove(admin, who, options, RemovedNames { names, missing_ok }).await
 }
 
@@ -93,18 +93,18 @@ pub(super) async fn delete_listed(
 ///
 /// # Errors
 /// The body is not such a list, or a type or a variant in it cannot be parsed.
-fn read_listed(body: &[u8]) -> Result<Vec<Removal>, Refusal> {
-    let list: Listed = serde_json::from_slice(body).map_err(|error| {
+fn parse_list(body: &[u8]) -> Result<Vec<Removal>, Refusal> {
+    let list: RemovalList = serde_json::from_slice(body).map_err(|error| {
         Refusal::bad(format!(
             "the body: {error}; expected {{\"names\": [{{\"type\": \"cds\", \"name\": \
              \"backend\"}}]}}"
         ))
     })?;
-    let removals = list.names.into_iter().map(|listed| {
-        let variant = listed.variant.as_deref().map(parse_variant);
+    let removals = list.names.into_iter().map(|entry| {
+        let variant = entry.variant.as_deref().map(parse_variant);
         Ok(Removal {
-            type_url: kinds::parse(&listed.kind).map_err(Refusal::bad)?,
-            name: Name::new(&listed.name),
+            type_url: kinds::parse(&entry.kind).map_err(Refusal::bad)?,
+            name: Name::new(&entry.name),
             variant: variant.transpose()?,
         })
     });
@@ -129,7 +129,7 @@ async fn remove(
             text: None,
         };
         let edit = ResourceEdit {
-            removals: removed_names.existing(&admin.server)?,
+            removals: removed_names.select_existing(&admin.server)?,
             ..ResourceEdit::of_document(Document::empty(&"".into()))
         };
         request.make(edit, Vec::new())
@@ -141,7 +141,7 @@ async fn remove(
 ///
 /// # Errors
 /// The request has no such parameter.
-fn required_names(query: &Query) -> Result<Vec<Name>, Refusal> {
+fn read_names(query: &Query) -> Result<Vec<Name>, Refusal> {
     let names: Vec<Name> = query.all("name").map(Name::new).collect();
     match names.is_empty() {
         true => Err(Refusal::bad(
@@ -175,9 +175,9 @@ impl RemovedNames {
     /// # Errors
     /// A name, or the requested variant of it, does not exist, and `missing_ok`
     /// is off.
-    pub(super) fn existing(self, server: &Server) -> Result<Vec<Removal>, Refusal> {
+    pub(super) fn select_existing(self, server: &Server) -> Result<Vec<Removal>, Refusal> {
         let mut removals = Vec::new();
-        let mut missing: Vec<(TypeUrl, Name)> = Vec::new();
+        let mut missing_names: Vec<(TypeUrl, Name)> = Vec::new();
 
         for removal in self.names {
             let Removal {
@@ -195,7 +195,7 @@ impl RemovedNames {
             };
 
             if variants.is_empty() || (self.missing_ok && !has_variant) {
-                missing.push((removal.type_url, removal.name));
+                missing_names.push((removal.type_url, removal.name));
                 continue;
             }
             if let Some(clients) = variant.as_ref().filter(|_| !has_variant) {
@@ -204,21 +204,25 @@ impl RemovedNames {
             removals.push(removal);
         }
 
-        match missing.first().filter(|_| !self.missing_ok) {
-            None => Ok(removals),
-            Some((missing_type, _)) => {
-                let of_missing_type = missing
-                    .iter()
-                    .filter(|(type_url, _)| type_url == missing_type);
-                let names: Vec<&str> = of_missing_type.map(|(_, name)| name.as_str()).collect();
-                Err(resources::missing_names_refusal(
-                    server,
-                    missing_type,
-                    &names,
-                ))
+        match missing_names.first() {
+            Some((type_url, _)) if !self.missing_ok => {
+                Err(missing_refusal(server, type_url, &missing_names))
             }
+            _ => Ok(removals),
         }
     }
+}
+
+/// Makes the error for the missing names of one type. Those of other types are
+/// left out.
+fn missing_refusal(
+    server: &Server,
+    type_url: &TypeUrl,
+    missing_names: &[(TypeUrl, Name)],
+) -> Refusal {
+    let of_type = missing_names.iter().filter(|(url, _)| url == type_url);
+    let names: Vec<&str> = of_type.map(|(_, name)| name.as_str()).collect();
+    resources::missing_names_refusal(server, type_url, &names)
 }
 
 /// Makes the error that a name does not have the requested variant. The message
@@ -229,23 +233,25 @@ fn no_variant(
     clients: &Clients,
     variants: &[Arc<Resource>],
 ) -> Refusal {
-    let write = |clients: &Clients| match clients {
+    let write_clients = |clients: &Clients| match clients {
         Some(constraints) => format!("[{constraints}]"),
         None => "[always]".to_owned(),
     };
 
-    let listed = variants.iter().take(MOST_LISTED);
-    let listed: Vec<String> = listed.map(|variant| write(&variant.constraints)).collect();
-    let more = match variants.len().saturating_sub(MOST_LISTED) {
+    let first_variants = variants.iter().take(MOST_LISTED);
+    let variant_texts: Vec<String> = first_variants
+        .map(|variant| write_clients(&variant.constraints))
+        .collect();
+    let omission = match variants.len().saturating_sub(MOST_LISTED) {
         0 => String::new(),
         count => format!(" and {count} more"),
     };
 
     let message = format!(
-        "{} {name:?} has no variant {}; it has {}{more}",
+        "{} {name:?} has no variant {}; it has {}{omission}",
         kinds::short(type_url),
-        write(clients),
-        listed.join(", ")
+        write_clients(clients),
+        variant_texts.join(", ")
     );
     Refusal::new(StatusCode::NOT_FOUND, message)
 }

@@ -34,7 +34,7 @@ pub(super) async fn list_all(
     uri: Uri,
 ) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &["origin", "summary"])?;
-    let show = shown_as(query.is_on("summary")?);
+    let show = choose_form(query.is_on("summary")?);
     let origin = query.one("origin")?.map(str::to_owned);
 
     let read_resources = move || {
@@ -42,7 +42,7 @@ pub(super) async fn list_all(
         let revision = server.revision();
         let mut resources = match origin {
             Some(origin) => server.read_set(|set| set.resources(&origin)),
-            None => all_types(server),
+            None => all_resources(server),
         };
         resources.sort_by(|(a_url, a), (b_url, b)| (a_url, &a.name).cmp(&(b_url, &b.name)));
         (revision, resources)
@@ -54,16 +54,16 @@ pub(super) async fn list_all(
     asking.answer_list(head(revision), items, tail).await
 }
 
-/// Returns the way in which resources are shown.
-fn shown_as(summary: bool) -> fn(&TypeUrl, &Resource) -> Shown {
-    match summary {
+/// Returns the function that shows a resource: as a summary, or whole.
+fn choose_form(is_summary: bool) -> fn(&TypeUrl, &Resource) -> Shown {
+    match is_summary {
         true => Shown::summary,
         false => Shown::whole,
     }
 }
 
 /// Returns every resource of every type, with its type.
-fn all_types(server: &Server) -> Vec<(TypeUrl, Arc<Resource>)> {
+fn all_resources(server: &Server) -> Vec<(TypeUrl, Arc<Resource>)> {
     let types: Vec<TypeUrl> = server.read(|db| db.types().map(|(_, url)| url.clone()).collect());
     let resources = types.into_iter().flat_map(|url| {
         let resources = server.all(&url).into_iter();
@@ -82,7 +82,7 @@ pub(super) async fn list(
 ) -> Result<Response, Refusal> {
     let type_url = kinds::parse(&kind).map_err(Refusal::bad)?;
     let query = Query::read(&uri, &["name", "summary"])?;
-    let show = shown_as(query.is_on("summary")?);
+    let show = choose_form(query.is_on("summary")?);
     let names: Vec<String> = query.all("name").map(str::to_owned).collect();
 
     let (shared, url) = (Arc::clone(&admin), type_url.clone());

@@ -60,6 +60,7 @@ impl Stage {
             .retain(|_, open| open.last_used.elapsed() < MOST_IDLE);
         let mut earlier_parts = self.0.remove(&part.name);
         if part.number == 0 {
+            // A first part begins the change anew.
             earlier_parts = None;
         }
 
@@ -109,7 +110,7 @@ impl Stage {
 /// each part; only its first copy is kept.
 fn append_part(whole: &mut Document, mut part: Document) {
     let is_route = |item: &&Item| item.type_url.as_str() == kind::RDS && !item.is_inline_host;
-    let continued = part.items.iter().take_while(is_route).take_while(|item| {
+    let repeated_routes = part.items.iter().take_while(is_route).take_while(|item| {
         let mut earlier = whole
             .items
             .iter()
@@ -118,7 +119,7 @@ fn append_part(whole: &mut Document, mut part: Document) {
         earlier
             .any(|earlier| earlier.type_url == item.type_url && earlier.resource == item.resource)
     });
-    let continued_count = continued.count();
-    part.items.drain(..continued_count);
+    let repeated_count = repeated_routes.count();
+    part.items.drain(..repeated_count);
     whole.append(part);
 }

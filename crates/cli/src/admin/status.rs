@@ -219,7 +219,7 @@ fn show_type(state: TypeState) -> Type {
 /// Shows a resource on a stream. If the client rejects a version of the
 /// resource, that version and the error are shown too.
 fn show_resource(resource: &ClientResource) -> HeldResource {
-    let (held, rejected) = (resource.resource.as_ref(), resource.rejected.as_ref());
+    let (held_resource, rejection) = (resource.resource.as_ref(), resource.rejected.as_ref());
     HeldResource {
         type_url: resource.type_url.to_string(),
         name: resource.name.to_string(),
@@ -230,9 +230,9 @@ fn show_resource(resource: &ClientResource) -> HeldResource {
             ResourceState::Sent => "SENT",
             ResourceState::Nacked => "NACKED",
         },
-        version: held.map(|held| held.version.to_string()),
-        rejected_version: rejected.map(|rejected| rejected.version.to_string()),
-        error: rejected.map(|rejected| nack_error(&rejected.error.message)),
+        version: held_resource.map(|held_resource| held_resource.version.to_string()),
+        rejected_version: rejection.map(|rejection| rejection.version.to_string()),
+        error: rejection.map(|rejection| nack_error(&rejection.error.message)),
         resource: None,
         rejected_resource: None,
     }
@@ -242,16 +242,16 @@ fn show_resource(resource: &ClientResource) -> HeldResource {
 /// version. A negative answer has no body, so it is shown without contents.
 fn show_contents(server: &Server, resource: &ClientResource) -> HeldResource {
     let type_url = &resource.type_url;
-    let held = resource.resource.as_ref();
-    let held = held.filter(|held| held.body.is_some());
-    let rejected = resource.rejected.as_ref().and_then(|rejected| {
+    let held_resource = resource.resource.as_ref();
+    let held_resource = held_resource.filter(|held_resource| held_resource.body.is_some());
+    let rejection = resource.rejected.as_ref().and_then(|rejection| {
         let variants = resources::variants_of(server, type_url, &resource.name);
         let mut variants = variants.into_iter();
-        variants.find(|variant| variant.version == rejected.version)
+        variants.find(|variant| variant.version == rejection.version)
     });
     HeldResource {
-        resource: held.map(|held| view::show_body(type_url, held)),
-        rejected_resource: rejected.map(|rejected| view::show_body(type_url, &rejected)),
+        resource: held_resource.map(|held_resource| view::show_body(type_url, held_resource)),
+        rejected_resource: rejection.map(|rejection| view::show_body(type_url, &rejection)),
         ..show_resource(resource)
     }
 }

@@ -24,6 +24,7 @@ pub(crate) struct TokenFile {
 }
 
 impl TokenFile {
+    /// Makes the token of a file. The file is read later, for each request.
     pub(crate) fn new(path: PathBuf) -> Self {
         let reading = Arc::default();
         Self { path, reading }

@@ -110,12 +110,12 @@ impl Stream {
     pub(super) fn new(stream_state: OnStream) -> Self {
         let subscription = stream_state.asked.as_ref();
         let state = subscription.map(|subscription| &subscription.state);
-        let sent = subscription.and_then(|subscription| subscription.resource.as_ref());
-        let rejected = match state {
+        let sent_resource = subscription.and_then(|subscription| subscription.resource.as_ref());
+        let rejected_version = match state {
             Some(NameState::Rejected(version)) => Some(version),
             _ => None,
         };
-        let error = stream_state.error.filter(|_| rejected.is_some());
+        let error = stream_state.error.filter(|_| rejected_version.is_some());
 
         Self {
             stream: stream_state.stream,
@@ -123,12 +123,16 @@ impl Stream {
             aggregated: stream_state.only.is_none(),
             may_see: stream_state.may_see,
             status: state.map(status_word),
-            holds: stream_state.holds.as_ref().or(sent).map(|held| Held {
-                name: held.name.to_string(),
-                version: held.version.to_string(),
-                constraints: held.constraints.as_ref().map(Constraints::to_string),
-            }),
-            rejected_version: rejected.map(Version::to_string),
+            holds: stream_state
+                .holds
+                .as_ref()
+                .or(sent_resource)
+                .map(|resource| Held {
+                    name: resource.name.to_string(),
+                    version: resource.version.to_string(),
+                    constraints: resource.constraints.as_ref().map(Constraints::to_string),
+                }),
+            rejected_version: rejected_version.map(Version::to_string),
             error: error.map(|error| nack_error(&error.message)),
         }
     }

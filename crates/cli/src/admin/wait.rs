@@ -203,7 +203,8 @@ fn describe_progress(revision: u64, is_complete: bool, clients: Vec<ClientArriva
     }
 }
 
-/// Shows a client.
+/// Shows a client: what it has not answered, what is withheld from it, and what
+/// it rejects.
 fn show_client(client: ClientArrival) -> Shown {
     let outstanding = client.outstanding.into_iter();
     let outstanding = outstanding.map(|outstanding| Outstanding {
@@ -212,6 +213,7 @@ fn show_client(client: ClientArrival) -> Shown {
         names: outstanding.names.iter().map(ToString::to_string).collect(),
         more: outstanding.more,
     });
+
     let withheld = client
         .withheld
         .into_iter()
@@ -219,12 +221,14 @@ fn show_client(client: ClientArrival) -> Shown {
             type_url: type_url.to_string(),
             name: name.to_string(),
         });
+
     let rejected = client.rejected.into_iter().map(|rejected| Rejected {
         type_url: rejected.type_url.to_string(),
         name: rejected.name.to_string(),
         version: rejected.version.to_string(),
         error: rejected.error.map(|error| nack_error(&error.message)),
     });
+
     Shown {
         stream: client.stream,
         node: client.node,

@@ -62,7 +62,7 @@ pub(super) async fn watch(
     let (chunks, body) = mpsc::channel(1);
     let writer = Writer {
         server: admin.server.clone(),
-        written: reader.position(),
+        last_position: reader.position(),
         reader,
         filter,
         form,
@@ -163,7 +163,7 @@ struct Writer {
     chunks: mpsc::Sender<Result<Bytes, Infallible>>,
     /// The position up to which the client knows all that it is to know: of the
     /// start, the last event or the last bookmark that was written.
-    written: EventId,
+    last_position: EventId,
 }
 
 /// The response has to end: the client is gone or too slow, or events that it
@@ -225,7 +225,7 @@ impl Writer {
             let length_before = text.len();
             self.form.write(&mut text, entry, &self.filter);
             if text.len() > length_before {
-                self.written = entry.id;
+                self.last_position = entry.id;
             }
         }
         text
@@ -241,7 +241,8 @@ impl Writer {
             self.form.write_missed_message(&mut text, GAP.to_owned());
         }
         let revision = self.reader.revision();
-        self.form.write_bookmark(&mut text, self.written, revision);
+        self.form
+            .write_bookmark(&mut text, self.last_position, revision);
         self.send(text).await.map(drop)
     }
 
@@ -252,12 +253,12 @@ impl Writer {
     async fn write_keep_alive(&mut self) -> Result<bool, Ended> {
         let position = self.reader.position();
         let mut text = String::new();
-        if position == self.written {
+        if position == self.last_position {
             text.push_str(self.form.keep_alive());
         } else {
             self.form
                 .write_bookmark(&mut text, position, self.reader.revision());
-            self.written = position;
+            self.last_position = position;
         }
         self.send(text).await
     }
@@ -307,7 +308,7 @@ mod tests {
         let (chunks, body) = mpsc::channel(1);
         let writer = Writer {
             server: server.clone(),
-            written: reader.position(),
+            last_position: reader.position(),
             reader,
             filter: EventFilter::read(&query).unwrap(),
             form: EventForm::Lines,

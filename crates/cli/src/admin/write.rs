@@ -7,16 +7,18 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderMap, StatusCode, Uri, header};
-use trunkline::checked::{FirstOfPart, Form, Removal, ResourceEdit};
+use tokio::sync::OwnedMutexGuard;
+use trunkline::checked::{Document, Finding, FirstOfPart, Form, Removal, ResourceEdit};
 use trunkline::{Lifetime, Name};
 use trunkline_proto::text::Format;
 
 use super::accept::BodyText;
+use super::bodies::Arrived;
 use super::error::Refusal;
 use super::outcome::{ChangeRequest, OPTIONS, Options, staged_response};
 use super::query::Query;
 use super::remove::RemovedNames;
-use super::stage::Part;
+use super::stage::{Part, Stage};
 use super::{Shared, Who, accept, bodies, leases};
 use crate::kinds;
 
@@ -42,7 +44,7 @@ pub(super) async fn apply(
     let part = read_part(&query)?;
     let replaces_origin = query.is_on("replace")?;
     let removed_names = RemovedNames {
-        names: read_deleted(&query)?,
+        names: read_removals(&query)?,
         missing_ok: query.is_on("missing_ok")?,
     };
 
@@ -53,10 +55,78 @@ pub(super) async fn apply(
         text_form => text_form,
     };
 
-    let mut stage = Arc::clone(&admin.stage).lock_owned().await;
-    super::run_blocking(move || {
-        let text = BodyText::from_form(&body.bytes, form);
-        let accepted = accept::accept(body.bytes.clone(), form);
+    let stage = Arc::clone(&admin.stage).lock_owned().await;
+    let upload = Upload {
+        admin,
+        who,
+        options,
+        part,
+        replaces_origin,
+        removed_names,
+        body,
+        form,
+    };
+    super::run_blocking(move || upload.apply(stage)).await?
+}
+
+/// A change as it was uploaded: its body, and what the request says of it.
+struct Upload {
+    admin: Shared,
+    who: Who,
+    options: Options,
+    /// The part that the body is; `None` if it is the whole change.
+    part: Option<Part>,
+    replaces_origin: bool,
+    removed_names: RemovedNames,
+    body: Arrived,
+    form: Form,
+}
+
+impl Upload {
+    /// Makes the change, or stages the body if other parts are still to come.
+    ///
+    /// Bodies are decoded one at a time, for the memory that it takes: `stage`
+    /// is locked for it. The lock ends before the change is made, so that
+    /// several changes can be stored in one write.
+    fn apply(mut self, mut stage: OwnedMutexGuard<Stage>) -> Result<Response, Refusal> {
+        let text = BodyText::from_form(&self.body.bytes, self.form);
+        let (document, warnings) = self.read_document(&mut stage)?;
+        drop(stage);
+        let Some(document) = document else {
+            let revision = self.admin.server.revision();
+            return Ok(staged_response(revision, warnings));
+        };
+
+        let edit = ResourceEdit {
+            removals: self.removed_names.select_existing(&self.admin.server)?,
+            replaces_origin: self.replaces_origin,
+            ..ResourceEdit::of_document(document)
+        };
+        let request = ChangeRequest {
+            admin: &self.admin,
+            who: &self.who,
+            options: self.options,
+            text,
+        };
+        let response = request.make(edit, warnings)?;
+        if !request.options.dry_run {
+            self.admin.applied.note_applied(&request.options.origin);
+        }
+        Ok(response)
+    }
+
+    /// Decodes the body. Returns the document of the whole change, which is
+    /// `None` if other parts are still to come, and warnings about the body.
+    ///
+    /// # Errors
+    /// The body has a mistake, or an earlier part is missing. The change is
+    /// given up then.
+    fn read_document(
+        &mut self,
+        stage: &mut Stage,
+    ) -> Result<(Option<Document>, Vec<Finding>), Refusal> {
+        let part = self.part.take();
+        let accepted = accept::accept(self.body.bytes.clone(), self.form);
         let (mut document, warnings) = accepted.inspect_err(|_| {
             // The change can never be complete without this part.
             if let Some(part) = &part {
@@ -64,41 +134,13 @@ pub(super) async fn apply(
             }
         })?;
 
-        let whole = match part {
-            None => Some(document),
-            Some(part) => {
-                admin.server.read_set(|set| set.share(&mut document));
-                let staged = stage.add(part, document);
-                staged.map_err(|forgotten| Refusal::new(StatusCode::CONFLICT, forgotten))?
-            }
+        let Some(part) = part else {
+            return Ok((Some(document), warnings));
         };
-
-        // Bodies are decoded one at a time, for the memory that it takes. The
-        // lock ends here, so that several changes can be stored in one write.
-        drop(stage);
-        let Some(document) = whole else {
-            return Ok(staged_response(admin.server.revision(), warnings));
-        };
-
-        let edit = ResourceEdit {
-            removals: removed_names.existing(&admin.server)?,
-            replaces_origin,
-            ..ResourceEdit::of_document(document)
-        };
-        let request = ChangeRequest {
-            admin: &admin,
-            who: &who,
-            options,
-            text,
-        };
-
-        let response = request.make(edit, warnings)?;
-        if !request.options.dry_run {
-            admin.applied.note_applied(&request.options.origin);
-        }
-        Ok(response)
-    })
-    .await?
+        self.admin.server.read_set(|set| set.share(&mut document));
+        let conflict = |forgotten| Refusal::new(StatusCode::CONFLICT, forgotten);
+        Ok((stage.add(part, document).map_err(conflict)?, warnings))
+    }
 }
 
 /// Reads which part of a change this request is, from the parameters `bulk`,
@@ -152,7 +194,7 @@ fn read_first_position(query: &Query) -> Result<FirstOfPart, Refusal> {
 
 /// Reads the resources that the change removes besides its upserts, each from a
 /// parameter `delete=TYPE/NAME`.
-fn read_deleted(query: &Query) -> Result<Vec<Removal>, Refusal> {
+fn read_removals(query: &Query) -> Result<Vec<Removal>, Refusal> {
     let removals = query.all("delete").map(|text| {
         let (type_url, name) = kinds::parse_with_name(text).map_err(Refusal::bad)?;
         let name = name.ok_or_else(|| {

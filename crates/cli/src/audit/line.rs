@@ -43,6 +43,7 @@ pub(crate) struct RefusedRequest<'a> {
     pub(crate) suppressed: u64,
 }
 
+/// Returns whether a number is left out of the line.
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -82,13 +83,13 @@ pub(super) fn withdrawal_line(who: &str, reason: &str) -> Vec<u8> {
 }
 
 /// Returns the line `refused` for a request. Long texts in it are shortened.
-pub(super) fn refusal_line(who: &str, refused: &RefusedRequest<'_>) -> Vec<u8> {
-    let refused = RefusedRequest {
-        request: shorten(refused.request),
-        reason: shorten(refused.reason),
-        ..refused.clone()
+pub(super) fn refusal_line(who: &str, refusal: &RefusedRequest<'_>) -> Vec<u8> {
+    let refusal = RefusedRequest {
+        request: shorten(refusal.request),
+        reason: shorten(refusal.reason),
+        ..refusal.clone()
     };
-    write_line("refused", shorten(who), refused)
+    write_line("refused", shorten(who), refusal)
 }
 
 /// Returns the line `confirmed`: a change that was held may be made.
@@ -97,11 +98,12 @@ pub(super) fn confirmation_line(who: &str, request: &str) -> Vec<u8> {
     write_line("confirmed", who, Request { request })
 }
 
-/// Returns one line of the audit, as of now.
-fn write_line(event: &str, who: &str, rest: impl Serialize) -> Vec<u8> {
+/// Returns one line of the audit, as of now. `event_fields` are the fields after
+/// the common ones.
+fn write_line(event: &str, who: &str, event_fields: impl Serialize) -> Vec<u8> {
     let mut lines = Vec::new();
     let now = timestamp(SystemTime::now());
-    append_line(&mut lines, &now, event, who, rest);
+    append_line(&mut lines, &now, event, who, event_fields);
     lines
 }
 

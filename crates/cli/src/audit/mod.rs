@@ -79,7 +79,7 @@ impl Audit {
     /// The file cannot be opened.
     pub(crate) fn open(
         path: Option<&Path>,
-        required: bool,
+        is_required: bool,
         metrics: Arc<Metrics>,
     ) -> io::Result<Self> {
         let output = match path {
@@ -87,7 +87,7 @@ impl Audit {
             Some(path) => Output::File {
                 path: path.to_owned(),
                 writer: start_writer(path, &metrics)?,
-                required: required.then(Required::default),
+                required: is_required.then(Required::default),
             },
         };
         Ok(Self(Arc::new(Inner {
@@ -100,13 +100,11 @@ impl Audit {
     /// Records a refused request, unless there were too many of late. Never
     /// waits.
     pub(crate) fn record_refusal(&self, who: &str, refusal: RefusedRequest<'_>) {
-        let mut rate = self
-            .0
-            .refusals
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let rate = self.0.refusals.lock();
+        let mut rate = rate.unwrap_or_else(PoisonError::into_inner);
         let suppressed = rate.admit(Instant::now());
         drop(rate);
+
         self.0.metrics.count_refusal(suppressed.is_some());
         let Some(suppressed) = suppressed else {
             return;
@@ -186,13 +184,13 @@ fn log_change(origin: &str, changed: &[Changed]) {
 }
 
 /// Logs a refused request as a warning of the audit.
-fn log_refusal(who: &str, refused: &RefusedRequest<'_>) {
+fn log_refusal(who: &str, refusal: &RefusedRequest<'_>) {
     let RefusedRequest {
         request,
         status,
         reason,
         suppressed,
-    } = refused;
+    } = refusal;
     tracing::warn!(
         target: log::AUDIT,
         who,
@@ -218,16 +216,14 @@ impl Hooks for Audit {
         let Output::File {
             path,
             writer,
-            required: Some(required),
+            required: Some(record),
         } = &self.0.output
         else {
             return Ok(());
         };
         let withdrawal = line::withdrawal_line(origin, "it was not recorded in time");
         let result = writer.record(line::change_lines(origin, changed), withdrawal);
-        required
-            .is_recorded
-            .store(result.is_ok(), Ordering::Relaxed);
+        record.is_recorded.store(result.is_ok(), Ordering::Relaxed);
         result.map_err(|error| {
             let path = path.display();
             format!("the change cannot be recorded in the audit log {path}: {error}")
@@ -239,10 +235,10 @@ impl Hooks for Audit {
     fn withdrawn(&self, origin: &str, reason: &ApplyError) {
         if let Output::File {
             writer,
-            required: Some(required),
+            required: Some(record),
             ..
         } = &self.0.output
-            && required.is_recorded.swap(false, Ordering::Relaxed)
+            && record.is_recorded.swap(false, Ordering::Relaxed)
         {
             let lines = line::withdrawal_line(origin, &reason.to_string());
             writer.write(lines, PATIENCE);
@@ -261,7 +257,7 @@ impl Hooks for Audit {
         };
         let is_recorded = required
             .as_ref()
-            .is_some_and(|required| required.is_recorded.swap(false, Ordering::Relaxed));
+            .is_some_and(|record| record.is_recorded.swap(false, Ordering::Relaxed));
         if !is_recorded && !changed.is_empty() {
             writer.write(line::change_lines(origin, changed), PATIENCE);
         }

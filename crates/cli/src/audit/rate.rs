@@ -10,16 +10,17 @@ const PER_SECOND: f64 = 10.0;
 /// The refusals that may be recorded, and those that were not.
 #[derive(Debug)]
 pub(super) struct Rate {
-    allowed: f64,
-    since: Instant,
+    tokens: f64,
+    updated_at: Instant,
     suppressed: u64,
 }
 
 impl Rate {
+    /// Makes the rate that allows a whole burst from `now` on.
     pub(super) fn new(now: Instant) -> Self {
         Self {
-            allowed: BURST,
-            since: now,
+            tokens: BURST,
+            updated_at: now,
             suppressed: 0,
         }
     }
@@ -28,14 +29,14 @@ impl Rate {
     /// that were suppressed since the last recorded one, or `None` if this one
     /// is suppressed too.
     pub(super) fn admit(&mut self, now: Instant) -> Option<u64> {
-        let elapsed = now.saturating_duration_since(self.since).as_secs_f64();
-        self.allowed = (self.allowed + elapsed * PER_SECOND).min(BURST);
-        self.since = now;
-        if self.allowed < 1.0 {
+        let elapsed_seconds = now.saturating_duration_since(self.updated_at).as_secs_f64();
+        self.tokens = (self.tokens + elapsed_seconds * PER_SECOND).min(BURST);
+        self.updated_at = now;
+        if self.tokens < 1.0 {
             self.suppressed += 1;
             return None;
         }
-        self.allowed -= 1.0;
+        self.tokens -= 1.0;
         Some(std::mem::take(&mut self.suppressed))
     }
 }

@@ -128,12 +128,12 @@ impl Writer {
             false => Err(RecvError),
         };
 
-        let Ok(written) = outcome else {
+        let Ok(result) = outcome else {
             self.queue.lock().is_stuck = true;
             (self.on_failure)(count, &Unwritten::Late.to_string());
             return Err(Unwritten::Late);
         };
-        written.map_err(Unwritten::Failed)
+        result.map_err(Unwritten::Failed)
     }
 
     /// Waits until all lines are written, but at most for `patience`.
@@ -239,11 +239,14 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// Locks the state of the queue. A panic of another thread does not spoil
+    /// it.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// Counts the lines of a text in which each line has its end.
 fn count_lines(lines: &[u8]) -> u64 {
     lines.iter().filter(|byte| **byte == b'\n').count() as u64
 }

@@ -17,9 +17,9 @@ pub(super) fn address_of(url: &Uri, default_port: u16) -> (&str, u16) {
 
 /// Connects to a port of a host, by the first of its addresses that responds.
 pub(super) async fn connect(host: &str, port: u16) -> Exchanged<TcpStream> {
-    let found = tokio::net::lookup_host((host, port)).await;
-    let found: Vec<_> = found.map_err(|_| NoHost(host.to_owned()))?.collect();
-    Ok(TcpStream::connect(&found[..]).await?)
+    let addresses = tokio::net::lookup_host((host, port)).await;
+    let addresses: Vec<_> = addresses.map_err(|_| NoHost(host.to_owned()))?.collect();
+    Ok(TcpStream::connect(&addresses[..]).await?)
 }
 
 /// Parses the address of `--admin`, which is one of HTTP unless it says

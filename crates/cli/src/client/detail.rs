@@ -41,14 +41,14 @@ impl Detail {
         if !self.field.is_empty() {
             text.push_str(&format!("{}: ", self.field));
         }
-        let related = self.related.and_then(|related| {
-            let spot = spot(file, related.line, related.column)?;
-            Some((spot, related.message))
+        let related_place = self.related.and_then(|related_place| {
+            let spot = spot(file, related_place.line, related_place.column)?;
+            Some((spot, related_place.message))
         });
         Message {
             text: text + &self.message,
             at: place,
-            related,
+            related: related_place,
         }
     }
 }

@@ -70,6 +70,7 @@ impl EnvoyAdmin {
         ))
     }
 
+    /// Returns the host and the port of the address.
     fn address(&self) -> (&str, u16) {
         address_of(&self.0, 80)
     }

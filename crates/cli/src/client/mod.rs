@@ -215,8 +215,8 @@ impl Client {
     /// refusal by the server is such a status; whatever keeps a response from
     /// arriving is [`Failure::unreachable`].
     async fn send(&self, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes)> {
-        let exchanged = async { collect(self.connect_and_send(request).await?).await };
-        match exchanged.await {
+        let exchange = async { collect(self.connect_and_send(request).await?).await };
+        match exchange.await {
             Ok(answer) => Ok(answer),
             Err(error) => Err(self.unreachable(&*error).await),
         }
@@ -263,9 +263,14 @@ async fn collect(response: OpenResponse) -> Exchanged<(StatusCode, Bytes)> {
     collect_within(response, LONGEST).await
 }
 
-/// Reads a response to the end, up to `most` bytes; a longer one is an error.
-async fn collect_within(mut response: OpenResponse, most: usize) -> Exchanged<(StatusCode, Bytes)> {
-    let body = Limited::new(response.body_mut(), most).collect().await?;
+/// Reads a response to the end, up to `max_bytes` bytes; a longer one is an error.
+async fn collect_within(
+    mut response: OpenResponse,
+    max_bytes: usize,
+) -> Exchanged<(StatusCode, Bytes)> {
+    let body = Limited::new(response.body_mut(), max_bytes)
+        .collect()
+        .await?;
     Ok((response.status(), body.to_bytes()))
 }
 

@@ -55,10 +55,12 @@ impl OpenResponse {
         }
     }
 
+    /// Returns the status of the response.
     pub(super) fn status(&self) -> StatusCode {
         self.response.status()
     }
 
+    /// Returns the body, of which chunks may have been read.
     pub(super) fn body_mut(&mut self) -> &mut Incoming {
         self.response.body_mut()
     }

@@ -32,12 +32,15 @@ pub(super) async fn explain_failure(
     if let Some(tls_error) = find_tls(error) {
         return explain_tls(tls_error, address);
     }
+
     if !is_secure && find_error::<hyper::Error>(error).is_some() && speaks_tls(address).await {
         return format!(
             "it speaks TLS; write --admin https://{address}, with --tls-ca if no authority of the \
              system vouches for it"
         );
     }
+
+    // Without TLS in the error, the system says what went wrong.
     match find_error(error).map(io::Error::kind) {
         Some(io::ErrorKind::ConnectionRefused) => "nothing listens there; start it with \
              `trunkline serve`, or name its address with --admin"
@@ -86,22 +89,22 @@ pub(super) fn find_error<'a, T: Error + 'static>(
 ) -> Option<&'a T> {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        if let Some(found) = error.downcast_ref() {
-            return Some(found);
+        if let Some(typed_error) = error.downcast_ref() {
+            return Some(typed_error);
         }
         cause = error.source();
     }
     None
 }
 
-/// Finds an error of TLS among an error and its causes; one of the system may
-/// hold it.
+/// Finds an error of TLS among an error and its causes, or inside an error of
+/// the system among them. Returns `None` if there is no error of TLS.
 fn find_tls<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
-    let in_system = || {
-        let held: &'a (dyn Error + 'static) = find_error::<io::Error>(error)?.get_ref()?;
-        held.downcast_ref()
+    let find_in_system = || {
+        let inner_error: &'a (dyn Error + 'static) = find_error::<io::Error>(error)?.get_ref()?;
+        inner_error.downcast_ref()
     };
-    find_error(error).or_else(in_system)
+    find_error(error).or_else(find_in_system)
 }
 
 /// Returns whether the server at an address responds to plain text with an

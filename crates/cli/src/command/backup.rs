@@ -33,27 +33,27 @@ pub(super) fn back_up(args: &cli::Backup) -> Result<()> {
             Opening::Open(response) => response,
             Opening::Refused(_, failure) => return Err(failure),
         };
-        let mut written = 0u64;
+        let mut written_bytes = 0u64;
         while let Some(block) = response.next_chunk().await {
             file.write_all(&block).map_err(file_failure)?;
-            written += block.len() as u64;
+            written_bytes += block.len() as u64;
         }
 
-        if response.content_length() != Some(written) {
+        if response.content_length() != Some(written_bytes) {
             return Err(Failure::wrong(
                 "the server was lost before the end of the backup",
             ));
         }
         file.sync_all().map_err(file_failure)?;
-        Ok(written)
+        Ok(written_bytes)
     });
 
-    let written = backup.inspect_err(|_| {
+    let written_bytes = backup.inspect_err(|_| {
         // An incomplete backup cannot be restored. The first error is shown,
         // whether the file can be removed or not.
         let _ = std::fs::remove_file(&args.file);
     })?;
-    print(format!("{written} bytes written to {path_text}\n").as_bytes())
+    print(format!("{written_bytes} bytes written to {path_text}\n").as_bytes())
 }
 
 /// Makes a backup the contents of a directory, for a server that is started

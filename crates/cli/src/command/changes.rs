@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use trunkline::TypeUrl;
 
-use super::wait::Made;
+use super::wait::MadeChange;
 use super::{parse_body, print};
 use crate::client::{Detail, DetailPrinter};
 use crate::failure::Result;
@@ -35,7 +35,7 @@ pub(super) struct Changed {
 /// Prints one line for each change in the body of a response, and the number of
 /// resources that did not change. Warnings go to standard error, where
 /// `printer` shows their places. Returns the changes and the revision.
-pub(super) fn print_outcome(body: &Bytes, printer: &DetailPrinter<'_>) -> Result<Made> {
+pub(super) fn print_outcome(body: &Bytes, printer: &DetailPrinter<'_>) -> Result<MadeChange> {
     let outcome: Outcome = parse_body(body)?;
     for warning in outcome.warnings {
         eprint!("{}", printer.show(Severity::Warning, warning));
@@ -52,14 +52,14 @@ pub(super) fn print_outcome(body: &Bytes, printer: &DetailPrinter<'_>) -> Result
     }
 
     print(text.as_bytes())?;
-    Ok(Made {
+    Ok(MadeChange {
         revision: outcome.revision,
         changed: Some(outcome.changed),
     })
 }
 
 /// Prints the outcome of a change that was not made of a file.
-pub(super) fn print_outcome_without_file(body: &Bytes) -> Result<Made> {
+pub(super) fn print_outcome_without_file(body: &Bytes) -> Result<MadeChange> {
     let printer = DetailPrinter {
         report: &Report::new(),
         locate: &|detail| detail.in_file(""),

@@ -37,7 +37,7 @@ pub(in crate::command) struct Dial<'a> {
 }
 
 /// A client, its servers, and the parameters that it has by itself.
-type Prepared = (ClientBuilder, Servers, Vec<(String, String)>);
+type BuilderParts = (ClientBuilder, Servers, Vec<(String, String)>);
 
 impl Dial<'_> {
     /// Makes the builder of the client, from the bootstrap or from the flags.
@@ -62,7 +62,7 @@ impl Dial<'_> {
     }
 
     /// Makes the builder of a client for the control planes of `--server`.
-    fn prepare_servers(&self) -> Result<Prepared> {
+    fn prepare_servers(&self) -> Result<BuilderParts> {
         let mut builder = Client::builder().node_id(self.node.1);
         if self.sotw {
             builder = builder.state_of_the_world();
@@ -113,7 +113,7 @@ impl Dial<'_> {
 
 /// Makes the builder of a client from a bootstrap. Warnings about the bootstrap
 /// go to standard error.
-fn prepare_bootstrap(path: &Path) -> Result<Prepared> {
+fn prepare_bootstrap(path: &Path) -> Result<BuilderParts> {
     let path_text = path.display();
     let bootstrap = Bootstrap::from_path(path)
         .map_err(|error| Failure::usage(format!("--bootstrap {path_text}: {error}")))?;

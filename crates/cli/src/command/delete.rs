@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use trunkline::checked::Item;
 use trunkline_proto::text::Format;
 
-use super::selected::parse_words;
+use super::selection::parse_words;
 use super::sources::{Input, Sources};
 use super::{changes, run_request, wait};
 use crate::cli;
@@ -44,8 +44,8 @@ pub(super) fn run(args: &cli::Delete) -> Result<()> {
     let client = Client::new(&args.remote)?;
     run_request(async {
         let body = client.call(call).await?;
-        let made = changes::print_outcome_without_file(&body)?;
-        wait::wait_for_clients(&client, &args.wait, made).await
+        let change = changes::print_outcome_without_file(&body)?;
+        wait::wait_for_clients(&client, &args.wait, change).await
     })
 }
 
@@ -55,14 +55,14 @@ pub(super) fn run(args: &cli::Delete) -> Result<()> {
 /// A type has no names.
 fn names_of_words(args: &cli::Delete) -> Result<Vec<Value>> {
     let mut names = Vec::new();
-    for selected in parse_words(&args.words)? {
-        if selected.names.is_empty() {
+    for selection in parse_words(&args.words)? {
+        if selection.names.is_empty() {
             return Err(Failure::usage(
                 "which resources? give their names behind the type, or each as TYPE/NAME",
             ));
         }
-        let type_url = selected.type_url.as_str();
-        for name in &selected.names {
+        let type_url = selection.type_url.as_str();
+        for name in &selection.names {
             names.push(json!({"type": type_url, "name": name, "variant": args.variant}));
         }
     }
@@ -73,8 +73,8 @@ fn names_of_words(args: &cli::Delete) -> Result<Vec<Value>> {
 /// means that variant; one without means every variant of its name. Virtual
 /// hosts inside a route configuration are removed with it.
 fn names_of_items(items: &[Item]) -> Vec<Value> {
-    let mut seen = HashSet::new();
-    let listed = items
+    let mut known_variants = HashSet::new();
+    let names = items
         .iter()
         .filter(|item| !item.is_inline_host)
         .filter_map(|item| {
@@ -84,10 +84,10 @@ fn names_of_items(items: &[Item]) -> Vec<Value> {
                 .and(item.resource.constraints.as_ref());
             let variant = constraints.map(ToString::to_string);
             let (type_url, name) = (&item.type_url, &item.resource.name);
-            let is_new = seen.insert((type_url.clone(), name.clone(), variant.clone()));
+            let is_new = known_variants.insert((type_url.clone(), name.clone(), variant.clone()));
             is_new.then(
                 || json!({"type": type_url.as_str(), "name": name.as_str(), "variant": variant}),
             )
         });
-    listed.collect()
+    names.collect()
 }

@@ -58,9 +58,9 @@ fn print_differences(args: &cli::Diff) -> Result<bool> {
         )));
     }
 
-    let encoded = sources.encode();
+    let encoding = sources.encode();
     let client = Client::new(&args.remote)?;
-    let changes = run_request(rehearse(&client, args, encoded, sources.report()))?;
+    let changes = run_request(rehearse(&client, args, encoding, sources.report()))?;
 
     let old_resources = run_request(fetch_resources(&client, &changes))?;
     let mut text = String::new();
@@ -80,7 +80,7 @@ fn print_differences(args: &cli::Diff) -> Result<bool> {
 async fn rehearse(
     client: &Client,
     args: &cli::Diff,
-    encoded: Encoded,
+    encoding: Encoded,
     report: &Report,
 ) -> Result<Vec<Changed>> {
     let replace_flag = match args.replace {
@@ -94,12 +94,13 @@ async fn rehearse(
             "/api/v1/resources?dry_run=true&take_over=true&yes=true&origin={origin}{replace_flag}"
         ),
         content_type: BINARY,
-        body: encoded.body.into(),
+        body: encoding.body.into(),
         file: "",
     };
+
     let printer = DetailPrinter {
         report,
-        locate: &|detail| encoded.places.locate(detail),
+        locate: &|detail| encoding.places.locate(detail),
     };
     let response = client.call_with_places(call, &printer).await?;
     let outcome: Outcome = parse_body(&response)?;

@@ -38,13 +38,13 @@ fn describe_change(event: &Value) -> String {
         .collect();
     let counts = ["created", "changed", "deleted"].map(|key| event["counts"][key].as_u64());
     let total: u64 = counts.into_iter().flatten().sum();
-    let more = match total.saturating_sub(descriptions.len() as u64) {
+    let omission = match total.saturating_sub(descriptions.len() as u64) {
         0 => String::new(),
         count => format!(" and {count} more"),
     };
     let (revision, author) = (&event["revision"], text(event, "author"));
     format!(
-        "revision {revision} by {author}: {}{more}",
+        "revision {revision} by {author}: {}{omission}",
         descriptions.join(", ")
     )
 }
@@ -94,6 +94,7 @@ fn short_type(value: &Value) -> String {
     kinds::short(&TypeUrl::new(text(value, "type"))).to_owned()
 }
 
+/// Returns the text at a key of an event; empty if the event has none.
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }

@@ -85,8 +85,8 @@ pub(super) fn parse_event(line: &[u8]) -> Result<Value> {
 
 /// Writes to standard output. Returns `false` if the reader has closed it.
 pub(super) fn print_line(bytes: &[u8]) -> Result<bool> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
+    let mut output = std::io::stdout().lock();
+    match output.write_all(bytes).and_then(|()| output.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Failure::wrong(format!(

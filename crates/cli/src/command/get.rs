@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use trunkline::TypeUrl;
 
-use super::selected::{Selected, parse_words};
+use super::selection::{Selection, parse_words};
 use super::{encode_url, get_watch, overview, print, run_request};
 use crate::cli::{self, Output};
 use crate::client::Client;
@@ -25,8 +25,8 @@ pub(super) fn run(args: &cli::Get) -> Result<()> {
     let client = Client::new(&args.remote)?;
     let has_contents = matches!(args.output, Output::Yaml | Output::Json);
     let mut resources = Vec::new();
-    for selected in &selections {
-        let path = resources_path(selected, has_contents);
+    for selection in &selections {
+        let path = resources_path(selection, has_contents);
         let body = run_request(client.get(&path))?;
         resources.extend(super::parse_list(&body, "resources")?);
     }
@@ -44,14 +44,14 @@ pub(super) fn run(args: &cli::Get) -> Result<()> {
 
 /// Returns the path of a request for the selected resources. Without contents,
 /// the server sends a summary.
-pub(super) fn resources_path(selected: &Selected, has_contents: bool) -> String {
-    let names = selected.names.iter();
+pub(super) fn resources_path(selection: &Selection, has_contents: bool) -> String {
+    let names = selection.names.iter();
     let names = names.map(|name| format!("name={}", encode_url(name)));
     let mut query: Vec<String> = names.collect();
     if !has_contents {
         query.push("summary=true".to_owned());
     }
-    let kind = encode_url(selected.type_url.as_str());
+    let kind = encode_url(selection.type_url.as_str());
     format!("/api/v1/resources/{kind}?{}", query.join("&"))
 }
 

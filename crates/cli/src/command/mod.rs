@@ -28,7 +28,7 @@ mod replay;
 mod revisions;
 mod rollback;
 mod route;
-mod selected;
+mod selection;
 mod serve;
 mod settings;
 mod sources;
@@ -82,8 +82,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
 /// reads only as much as it needs.
 fn print(bytes: &[u8]) -> Result<()> {
     use std::io::{ErrorKind, Write as _};
-    let mut out = std::io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
+    let mut output = std::io::stdout().lock();
+    match output.write_all(bytes).and_then(|()| output.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::wrong(format!(
             "cannot write to standard output: {error}"
         ))),

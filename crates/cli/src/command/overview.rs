@@ -36,12 +36,14 @@ pub(super) fn run(args: &cli::Get) -> Result<()> {
     print(text.as_bytes())
 }
 
-fn type_url(one: &Value) -> TypeUrl {
-    TypeUrl::new(one["type"].as_str().unwrap_or_default())
+/// Returns the type of an entry of the list; empty if the entry has none.
+fn type_url(entry: &Value) -> TypeUrl {
+    TypeUrl::new(entry["type"].as_str().unwrap_or_default())
 }
 
-fn short_name(one: &Value) -> String {
-    kinds::short(&type_url(one)).to_owned()
+/// Returns the short name of the type of an entry, such as `cds`.
+fn short_name(entry: &Value) -> String {
+    kinds::short(&type_url(entry)).to_owned()
 }
 
 /// Writes a table with a line for each type; a wide table has type URLs too.
@@ -82,13 +84,13 @@ fn write_origins(origins: &Value) -> String {
     let mut counts: Vec<(u64, &String)> = counts.collect();
     counts.sort_by_key(|(count, name)| (std::cmp::Reverse(*count), *name));
 
-    let listed = counts.iter().take(MOST_ORIGINS);
-    let listed: Vec<String> = listed
+    let largest_origins = counts.iter().take(MOST_ORIGINS);
+    let largest_origins: Vec<String> = largest_origins
         .map(|(count, name)| format!("{name} {count}"))
         .collect();
     match counts.len().saturating_sub(MOST_ORIGINS) {
-        0 => listed.join(", "),
-        hidden => format!("{} and {hidden} more", listed.join(", ")),
+        0 => largest_origins.join(", "),
+        hidden => format!("{} and {hidden} more", largest_origins.join(", ")),
     }
 }
 

@@ -57,9 +57,12 @@ impl Places {
     /// its field. A finding without a path gets the file's name only if there
     /// is a single file.
     pub(super) fn locate(&self, detail: Detail) -> Message {
-        let related = detail.related.as_ref().and_then(|related| {
-            let (file, index) = self.find(&related.field)?;
-            Some((file.spot(index, &related.field)?, related.message.clone()))
+        let related_place = detail.related.as_ref().and_then(|related_place| {
+            let (file, index) = self.find(&related_place.field)?;
+            Some((
+                file.spot(index, &related_place.field)?,
+                related_place.message.clone(),
+            ))
         });
         let Some((file, index)) = self.find(&detail.field) else {
             let name = match &self.0[..] {
@@ -70,14 +73,17 @@ impl Places {
         };
 
         let message = file.locate_in_file(index, detail).in_file(&file.name);
-        Message { related, ..message }
+        Message {
+            related: related_place,
+            ..message
+        }
     }
 
     /// Finds the file of a path, and the resource in it.
     fn find(&self, path: &str) -> Option<(&PlacedFile, usize)> {
         let (index, _) = split_index(path)?;
-        let before = |file: &&PlacedFile| file.first <= index;
-        Some((self.0.iter().rev().find(before)?, index))
+        let begins_before = |file: &&PlacedFile| file.first <= index;
+        Some((self.0.iter().rev().find(begins_before)?, index))
     }
 }
 
@@ -120,8 +126,8 @@ const WRAPPED: &str = ".resource.";
 /// Splits a path into the index of its resource and the rest; `None` if it does
 /// not lead to a resource.
 fn split_index(path: &str) -> Option<(usize, &str)> {
-    let (index, within) = path.strip_prefix(RESOURCES)?.split_once(']')?;
-    Some((index.parse().ok()?, within))
+    let (index, inner_path) = path.strip_prefix(RESOURCES)?.split_once(']')?;
+    Some((index.parse().ok()?, inner_path))
 }
 
 #[cfg(test)]

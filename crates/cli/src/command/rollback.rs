@@ -23,7 +23,7 @@ pub(super) fn run(args: &cli::Rollback) -> Result<()> {
     let client = Client::new(&args.remote)?;
     run_request(async {
         let body = client.call(Call::bare(Method::POST, &path)).await?;
-        let made = changes::print_outcome_without_file(&body)?;
-        wait::wait_for_clients(&client, &args.wait, made).await
+        let change = changes::print_outcome_without_file(&body)?;
+        wait::wait_for_clients(&client, &args.wait, change).await
     })
 }

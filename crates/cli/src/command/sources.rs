@@ -59,8 +59,8 @@ impl Source {
     /// Decodes the file as a server would, each resource with its place.
     fn decode(&self) -> Result<Decoded> {
         let source = Cursor::new(self.bytes.clone());
-        let decoded = decode(&self.name, self.form, source, &wire::text_options());
-        decoded.map_err(|error| Failure::wrong(format!("{}: {error}", self.name)))
+        let decoding = decode(&self.name, self.form, source, &wire::text_options());
+        decoding.map_err(|error| Failure::wrong(format!("{}: {error}", self.name)))
     }
 }
 
@@ -137,10 +137,10 @@ impl Sources {
         let mut items = Vec::new();
         let mut errors: Vec<Finding> = Vec::new();
         for source in &self.files {
-            let decoded = source.decode()?;
-            let mistakes = decoded.errors.into_iter();
+            let decoding = source.decode()?;
+            let mistakes = decoding.errors.into_iter();
             errors.extend(mistakes.filter(|error| error.fault != Fault::Redacted));
-            items.extend(decoded.document.items);
+            items.extend(decoding.document.items);
         }
         match errors.is_empty() {
             true => Ok(items),
@@ -159,10 +159,10 @@ impl Sources {
         let mut errors: Vec<Finding> = Vec::new();
         let mut documents = Vec::new();
         for source in &self.files {
-            let decoded = source.decode()?;
-            errors.extend(decoded.errors);
-            items.extend(decoded.document.items.iter().cloned());
-            documents.push(decoded.document);
+            let decoding = source.decode()?;
+            errors.extend(decoding.errors);
+            items.extend(decoding.document.items.iter().cloned());
+            documents.push(decoding.document);
         }
         errors.extend(find_contradictions(documents));
         match errors.is_empty() {

@@ -10,7 +10,6 @@ use trunkline_store::{Files, Loaded};
 use super::sources::{INPUT, INPUT_NAME, Input, no_files};
 use super::{print, run_request};
 use crate::cli;
-use crate::contents;
 use crate::descriptors;
 use crate::envoy::{self, Judgement};
 use crate::failure::{Failure, Result};
@@ -28,29 +27,25 @@ pub(super) fn run(args: &cli::Validate) -> Result<()> {
     let report = Report::new();
     let (envoy, named_paths) = envoy_and_paths(args)?;
     let (input, paths): (Vec<_>, Vec<_>) = named_paths.iter().partition(|path| is_input(path));
-    let mut files = Files::new(paths, contents::options(args.dangling));
+    let mut files = Files::new(paths, crate::contents::options(args.dangling));
 
-    let loaded = match input.is_empty() {
+    let contents = match input.is_empty() {
         true => files.load(),
-        false => {
-            let text = Input::default().read()?;
-            report.add_text(INPUT_NAME, &text);
-            files.load_with_text(INPUT_NAME, &text)
-        }
+        false => load_with_input(&mut files, &report)?,
     };
 
-    let errors = loaded.errors.iter().map(|error| (Severity::Error, error));
-    let warnings = loaded.warnings.iter();
+    let errors = contents.errors.iter().map(|error| (Severity::Error, error));
+    let warnings = contents.warnings.iter();
     let warnings = warnings.map(|warning| (Severity::Warning, warning));
-    let findings = report.list(sort_findings(&loaded, errors.chain(warnings)));
+    let findings = report.list(sort_findings(&contents, errors.chain(warnings)));
 
-    if !loaded.errors.is_empty() {
-        let failure = Failure::wrong(count_mistakes(&loaded.errors));
+    if !contents.errors.is_empty() {
+        let failure = Failure::wrong(count_mistakes(&contents.errors));
         return Err(failure.with_findings(findings));
     }
 
     eprint!("{findings}");
-    if loaded.files == 0 {
+    if contents.files == 0 {
         let paths: Vec<String> = named_paths
             .iter()
             .map(|path| path.display().to_string())
@@ -59,25 +54,32 @@ pub(super) fn run(args: &cli::Validate) -> Result<()> {
     }
 
     let envoy_note = match envoy {
-        Some(envoy) => ask_envoy(&envoy, &files, &loaded, &report)?,
+        Some(envoy) => ask_envoy(&envoy, &files, &contents, &report)?,
         None => String::new(),
     };
-    let verb = if loaded.resources.len() == 1 {
-        "is"
-    } else {
-        "are"
+    let verb = match contents.resources.len() {
+        1 => "is",
+        _ => "are",
     };
-    let resources = count_of(loaded.resources.len(), "resource");
-    let files = count_of(loaded.files, "file");
+
+    let resources = count_of(contents.resources.len(), "resource");
+    let files = count_of(contents.files, "file");
     print(format!("{resources} in {files} {verb} valid{envoy_note}\n").as_bytes())
+}
+
+/// Loads the files, and standard input as one more of them.
+fn load_with_input(files: &mut Files, report: &Report) -> Result<Loaded> {
+    let text = Input::default().read()?;
+    report.add_text(INPUT_NAME, &text);
+    Ok(files.load_with_text(INPUT_NAME, &text))
 }
 
 /// Returns the findings in the order of the files and their lines.
 fn sort_findings<'a>(
-    loaded: &Loaded,
+    contents: &Loaded,
     findings: impl Iterator<Item = (Severity, &'a Finding)>,
 ) -> Vec<(Severity, &'a Finding)> {
-    let ranks: HashMap<&str, usize> = loaded.paths.iter().map(|path| &**path).zip(0..).collect();
+    let ranks: HashMap<&str, usize> = contents.paths.iter().map(|path| &**path).zip(0..).collect();
     let rank = |finding: &Finding| ranks.get(&*finding.place.file).copied();
     let mut findings: Vec<_> = findings.collect();
     findings.sort_by(|(_, a), (_, b)| rank(a).cmp(&rank(b)).then_with(|| a.compare(b)));
@@ -89,15 +91,15 @@ fn sort_findings<'a>(
 ///
 /// # Errors
 /// Envoy rejects a resource, or cannot be run.
-fn ask_envoy(envoy: &Path, files: &Files, loaded: &Loaded, report: &Report) -> Result<String> {
+fn ask_envoy(envoy: &Path, files: &Files, contents: &Loaded, report: &Report) -> Result<String> {
     let Judgement {
         version,
         rejected,
         is_cut,
         left_out,
-    } = run_request(envoy::judge(envoy, &loaded.resources))?;
-    if let Some(skipped) = left_out {
-        eprintln!("note: Envoy did not judge {skipped}");
+    } = run_request(envoy::judge(envoy, &contents.resources))?;
+    if let Some(omission) = left_out {
+        eprintln!("note: Envoy did not judge {omission}");
     }
 
     let findings = rejected
@@ -108,18 +110,19 @@ fn ask_envoy(envoy: &Path, files: &Files, loaded: &Loaded, report: &Report) -> R
         });
     let findings: Vec<Finding> = findings.collect();
     if findings.is_empty() {
-        return Ok(match loaded.resources.len() {
+        return Ok(match contents.resources.len() {
             1 => format!(", and Envoy {version} takes it"),
             _ => format!(", and Envoy {version} takes them"),
         });
     }
+
     let note = match is_cut {
         true => ", and Envoy may find more",
         false => "",
     };
     let errors = findings.iter().map(|finding| (Severity::Error, finding));
     let failure = Failure::wrong(count_mistakes(&findings) + note);
-    Err(failure.with_findings(report.list(sort_findings(loaded, errors))))
+    Err(failure.with_findings(report.list(sort_findings(contents, errors))))
 }
 
 /// Returns the Envoy that checks the resources, if the flag is given, and the

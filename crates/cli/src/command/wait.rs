@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(10);
 const MOST_LISTED: usize = 20;
 
 /// A change that was made.
-pub(super) struct Made {
+pub(super) struct MadeChange {
     /// The revision that it made, or that of the contents if it made none.
     pub(super) revision: u64,
     /// What it changed; `None` if that is too much to list.
@@ -85,20 +85,58 @@ struct Resource {
 /// # Errors
 /// A client rejects a resource of the change or has not answered in time, or
 /// the server is lost.
-pub(super) async fn wait_for_clients(client: &Client, args: &Wait, made: Made) -> Result<()> {
+pub(super) async fn wait_for_clients(
+    client: &Client,
+    args: &Wait,
+    change: MadeChange,
+) -> Result<()> {
     let Some(awaited) = args.wait else {
         return Ok(());
     };
-    let body = request_progress(client, args, awaited, &made).await?;
+    let body = request_progress(client, args, awaited, &change).await?;
     let progress: Progress = parse_body(&body)?;
     let report = Report {
         progress,
-        made,
+        change,
         awaited,
         timeout: args.timeout,
     };
     print(report.progress_text().as_bytes())?;
     report.check_answers()
+}
+
+/// Returns the path of the request for the progress of a change. Without a list
+/// of changes, the contents may be from an earlier change, so all clients count.
+fn progress_path(args: &Wait, awaited: WaitFor, change: &MadeChange) -> String {
+    let changes = change.changed.as_ref();
+    let is_listed = changes.is_some_and(|changes| !changes.is_empty());
+    let mut path = format!(
+        "/api/v1/wait?revision={}&timeout={}ms",
+        change.revision,
+        args.timeout.as_millis()
+    );
+    for (is_set, name) in [
+        (!is_listed, "all"),
+        (awaited == WaitFor::Removals, "removals"),
+    ] {
+        if is_set {
+            path.push_str(&format!("&{name}=true"));
+        }
+    }
+    path
+}
+
+/// Reads the response with the progress of a change to its end.
+async fn read_progress(client: &Client, path: &str) -> Result<Bytes> {
+    let mut response = match client.open(path).await? {
+        Opening::Open(response) => response,
+        Opening::Refused(_, failure) => return Err(failure),
+    };
+    let mut body = Vec::new();
+    while let Some(chunk) = response.next_chunk().await {
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Bytes::from(body))
 }
 
 /// Requests the progress of a change. The server responds when all clients have
@@ -110,47 +148,17 @@ async fn request_progress(
     client: &Client,
     args: &Wait,
     awaited: WaitFor,
-    made: &Made,
+    change: &MadeChange,
 ) -> Result<Bytes> {
-    // Without a list of changes, the contents may be from an earlier change,
-    // so all clients count.
-    let is_listed = made
-        .changed
-        .as_ref()
-        .is_some_and(|changes| !changes.is_empty());
-    let mut path = format!(
-        "/api/v1/wait?revision={}&timeout={}ms",
-        made.revision,
-        args.timeout.as_millis()
-    );
-    for (is_set, name) in [
-        (!is_listed, "all"),
-        (awaited == WaitFor::Removals, "removals"),
-    ] {
-        if is_set {
-            path.push_str(&format!("&{name}=true"));
-        }
-    }
-
-    let exchange = tokio::time::timeout(args.timeout + GRACE, async {
-        match client.open(&path).await? {
-            Opening::Open(mut response) => {
-                let mut body = Vec::new();
-                while let Some(chunk) = response.next_chunk().await {
-                    body.extend_from_slice(&chunk);
-                }
-                Ok(Bytes::from(body))
-            }
-            Opening::Refused(_, failure) => Err(failure),
-        }
-    });
+    let path = progress_path(args, awaited, change);
+    let exchange = tokio::time::timeout(args.timeout + GRACE, read_progress(client, &path));
     let result = exchange
         .await
         .unwrap_or_else(|_| Err(Failure::unreachable("the server has stopped responding")));
     result.map_err(|failure| {
         Failure::unreachable(format!(
             "the change was made (revision {}), but whether clients have it is not known: {failure}",
-            made.revision
+            change.revision
         ))
     })
 }
@@ -158,7 +166,7 @@ async fn request_progress(
 /// What is printed of a change.
 struct Report {
     progress: Progress,
-    made: Made,
+    change: MadeChange,
     awaited: WaitFor,
     timeout: Duration,
 }
@@ -230,6 +238,7 @@ impl Report {
         }
     }
 
+    /// Returns the clients that have a status.
     fn with_status(&self, status: &str) -> impl Iterator<Item = &Waited> {
         let clients = self.progress.clients.iter();
         clients.filter(move |client| client.status == status)
@@ -275,7 +284,7 @@ impl Report {
 
     /// Returns what was changed; nothing, if that is not listed.
     fn changed(&self) -> &[Changed] {
-        self.made.changed.as_deref().unwrap_or_default()
+        self.change.changed.as_deref().unwrap_or_default()
     }
 }
 
@@ -355,7 +364,7 @@ mod tests {
         let changed = json!({"type": kind::CDS, "name": "backend", "to": "2"});
         Report {
             progress: serde_json::from_value(progress).unwrap(),
-            made: Made {
+            change: MadeChange {
                 revision: 1,
                 changed: Some(vec![serde_json::from_value(changed).unwrap()]),
             },

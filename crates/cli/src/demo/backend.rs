@@ -31,8 +31,8 @@ pub(super) async fn start_backend(version: &'static str) -> Result<u16> {
 
 /// Binds a free port of loopback.
 pub(super) async fn bind_free_port() -> Result<TcpListener> {
-    let bound = trunkline::listen::bind(("127.0.0.1", 0)).await;
-    bound.map_err(|error| Failure::wrong(format!("no port is free: {error}")))
+    let result = trunkline::listen::bind(("127.0.0.1", 0)).await;
+    result.map_err(|error| Failure::wrong(format!("no port is free: {error}")))
 }
 
 /// Responds to any request with the version of the backend and the path.

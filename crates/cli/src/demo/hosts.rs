@@ -23,8 +23,8 @@ impl Hooks for Live {
                 }
             }
             Report::Sent(sent) if sent.type_url.as_str() == kind::VHDS => {
-                for delivered in sent.resources {
-                    print_answer(&delivered.resource);
+                for delivery in sent.resources {
+                    print_answer(&delivery.resource);
                 }
             }
             _ => {}

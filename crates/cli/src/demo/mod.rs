@@ -107,20 +107,20 @@ async fn sleep_for(duration: Option<Duration>) {
     }
 }
 
-/// Returns the `wanted` address if it is free, or else one of loopback that
+/// Returns the `preferred` address if it is free, or else one of loopback that
 /// will take a free port.
-async fn free_address(wanted: &Address) -> Address {
-    match bind(wanted.as_str()).await {
-        Ok(_) => wanted.clone(),
+async fn free_address(preferred: &Address) -> Address {
+    match bind(preferred.as_str()).await {
+        Ok(_) => preferred.clone(),
         Err(_) => Address::any_port(),
     }
 }
 
-/// Returns the `wanted` port of loopback if it is free, or else another one.
+/// Returns the `preferred` port of loopback if it is free, or else another one.
 /// Nothing holds the port until Envoy binds it, so another process may still
 /// take it.
-async fn free_port(wanted: u16) -> Result<u16> {
-    let listener = match bind(("127.0.0.1", wanted)).await {
+async fn free_port(preferred: u16) -> Result<u16> {
+    let listener = match bind(("127.0.0.1", preferred)).await {
         Ok(listener) => listener,
         Err(_) => backend::bind_free_port().await?,
     };

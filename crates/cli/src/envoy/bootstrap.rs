@@ -133,6 +133,8 @@ impl<'a> Statics<'a> {
             Role::Routes => {
                 self.routes.insert(part.name(), routes_start(&part.body));
             }
+
+            // Its name is that of its route configuration, a slash, and its own.
             Role::VirtualHost => {
                 let routes_name = part
                     .name()
@@ -148,14 +150,14 @@ impl<'a> Statics<'a> {
         }
     }
 
-    /// Adds an empty cluster for each one that a part refers to and that no
-    /// part is.
+    /// Adds an empty cluster for each cluster that a part refers to and that is
+    /// not a part itself.
     fn add_missing_clusters(&mut self, parts: &[&Part]) {
-        let present = parts.iter().filter(|part| part.role == Role::Cluster);
-        let present: BTreeSet<&str> = present.map(|part| part.name()).collect();
-        let referenced = parts.iter().flat_map(|part| &part.clusters);
-        let referenced: BTreeSet<&str> = referenced.map(String::as_str).collect();
-        for name in referenced.difference(&present) {
+        let present_names = parts.iter().filter(|part| part.role == Role::Cluster);
+        let present_names: BTreeSet<&str> = present_names.map(|part| part.name()).collect();
+        let referenced_names = parts.iter().flat_map(|part| &part.clusters);
+        let referenced_names: BTreeSet<&str> = referenced_names.map(String::as_str).collect();
+        for name in referenced_names.difference(&present_names) {
             put(&mut self.bytes, CLUSTERS, &static_cluster(name));
         }
     }
@@ -170,10 +172,10 @@ impl<'a> Statics<'a> {
 }
 
 /// Appends a field that is a message, or a text.
-fn put(out: &mut Vec<u8>, number: u32, value: &[u8]) {
-    encode_key(number, WireType::LengthDelimited, out);
-    encode_varint(value.len() as u64, out);
-    out.extend_from_slice(value);
+fn put(output: &mut Vec<u8>, number: u32, value: &[u8]) {
+    encode_key(number, WireType::LengthDelimited, output);
+    encode_varint(value.len() as u64, output);
+    output.extend_from_slice(value);
 }
 
 /// Encodes a route configuration, for which clusters need not exist unless it

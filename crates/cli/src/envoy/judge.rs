@@ -61,7 +61,7 @@ pub(crate) async fn judge(
         judging.judge_view(view).await?;
     }
     Ok(Judgement {
-        left_out: describe_skipped(&skipped_types, views.left_out),
+        left_out: describe_omission(&skipped_types, views.left_out),
         is_cut: judging.rejected.len() >= MOST_MISTAKES,
         version: judging.program.version,
         rejected: judging
@@ -77,7 +77,7 @@ pub(crate) async fn judge(
 
 /// Describes the resources that Envoy did not check: those of other types, and
 /// variants beyond the maximum of views. Returns `None` if it checked all.
-fn describe_skipped(
+fn describe_omission(
     skipped_types: &BTreeMap<&str, usize>,
     skipped_variants: usize,
 ) -> Option<String> {
@@ -155,10 +155,11 @@ impl Judging {
     /// Returns the part whose name the error quotes. Returns `None` if the
     /// error quotes the names of several parts, or of none.
     fn find_named_part(&self, parts: &[usize], error: &str) -> Option<usize> {
-        let quoted: BTreeSet<&str> = error.split(['\'', '"']).skip(1).step_by(2).collect();
+        let quoted_names: BTreeSet<&str> = error.split(['\'', '"']).skip(1).step_by(2).collect();
         let mut named_parts = parts.iter().filter(|index| {
             let part = &self.parts[**index];
-            quoted.contains(part.name()) || quoted.contains(&*routes_listener(part.name()))
+            quoted_names.contains(part.name())
+                || quoted_names.contains(&*routes_listener(part.name()))
         });
         let index = named_parts.next()?;
         named_parts.next().is_none().then_some(*index)

@@ -25,7 +25,7 @@ pub(super) fn rejection_reason(status: ExitStatus, log: &str, path: &str) -> Str
     let after_path = after_path.and_then(|text| text.strip_prefix(path)?.strip_prefix("': "));
     let message = match after_path {
         // The next line of the log begins with a time in brackets.
-        Some(rest) => without_dump(rest.split("\n[").next().unwrap_or(rest)),
+        Some(reason_text) => without_dump(reason_text.split("\n[").next().unwrap_or(reason_text)),
         None => {
             let last_line = log.lines().rev().find(|line| !line.trim().is_empty());
             format!("{} ({status})", last_line.unwrap_or("nothing"))

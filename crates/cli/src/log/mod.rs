@@ -63,7 +63,7 @@ pub(crate) fn start(format: LogFormat, level: LogLevel) -> Result<()> {
 /// Returns how many lines were lost since the start, because standard error did
 /// not take them.
 pub(crate) fn lost_lines() -> u64 {
-    QUEUE.get().map_or(0, |queue| queue.lost())
+    QUEUE.get().map_or(0, |queue| queue.lost_count())
 }
 
 /// Writes the last words of the program to standard error, after all lines of

@@ -36,11 +36,13 @@ struct State {
 }
 
 impl State {
+    /// Counts lines that are lost, and about which no line was written yet.
     fn lose(&mut self, lines: u64) {
         self.untold += lines;
         self.lost += lines;
     }
 
+    /// Returns whether no line waits or is being written.
     fn is_drained(&self) -> bool {
         self.pending.is_empty() && self.in_writing == 0
     }
@@ -64,7 +66,7 @@ impl Queue {
     }
 
     /// Returns the number of lines that were lost since the start.
-    pub(super) fn lost(&self) -> u64 {
+    pub(super) fn lost_count(&self) -> u64 {
         self.lock().lost
     }
 
@@ -77,9 +79,9 @@ impl Queue {
         drop(wait);
     }
 
-    /// Writes lines for ever. After a successful write, calls `report_loss` with the
-    /// number of lines that were lost since the last call, if there were any;
-    /// `report_loss` may push a line.
+    /// Writes lines for ever. After a successful write, calls `report_loss`
+    /// with the number of lines that were lost since the last call, if there
+    /// were any; `report_loss` may push a line.
     pub(super) fn write_to(&self, mut output: impl Write, report_loss: impl Fn(u64)) {
         loop {
             let lines = self.take_pending();
@@ -115,6 +117,8 @@ impl Queue {
         std::mem::take(&mut state.untold)
     }
 
+    /// Locks the state of the queue. A panic of another thread does not spoil
+    /// it.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -163,11 +167,11 @@ mod tests {
             queue.push(&line, false);
         }
         let plain = (MOST_BYTES - RESERVED) / line.len();
-        let many_lost = queue.lost();
+        let many_lost = queue.lost_count();
         assert_eq!(many_lost as usize, 2 * MOST_BYTES / line.len() - plain);
         // An error still finds room.
         queue.push(b"error\n", true);
-        assert_eq!(queue.lost(), many_lost);
+        assert_eq!(queue.lost_count(), many_lost);
         queue.flush(Duration::ZERO);
 
         opener.send(()).unwrap();
@@ -192,6 +196,6 @@ mod tests {
         std::thread::spawn(move || thread.write_to(Gate { open, written }, |_| ()));
         queue.push(b"one\ntwo\n", false);
         queue.flush(Duration::from_secs(30));
-        assert_eq!(queue.lost(), 2);
+        assert_eq!(queue.lost_count(), 2);
     }
 }

@@ -45,15 +45,17 @@ impl Hooks for Count {
                 count_many(&table.resources_sent, sent.type_url, sent.resources.len());
                 table.sent_bytes.inc_by(sent.bytes as u64);
             }
-            Report::Oversized(oversized) => count_one(&table.oversized, oversized.type_url),
+
+            Report::Oversized(response) => count_one(&table.oversized, response.type_url),
             Report::Missing { type_url, .. } => count_one(&table.missing, type_url),
             Report::Denied { type_url } => count_one(&table.denied, type_url),
             Report::Configured(duration) => table.first_config.observe(duration.as_secs_f64()),
-            Report::Refused(_) => self.0.count_refused("request", 1),
+            Report::Refused(_) => self.0.count_refused_names("request", 1),
+
             Report::Event(Event::Acked { type_url, .. }) => count_one(&table.acks, type_url),
             Report::Event(Event::Nacked { type_url, .. }) => count_one(&table.nacks, type_url),
             Report::Event(Event::Refused { reason, names, .. }) => {
-                self.0.count_refused(refusal_label(reason), *names);
+                self.0.count_refused_names(refusal_label(reason), *names);
             }
             _ => {}
         }
@@ -134,14 +136,14 @@ impl Metrics {
 
     /// Counts a request to the admin API that was refused.
     pub(crate) fn count_refusal(&self, is_recorded: bool) {
-        let recorded = if is_recorded { "yes" } else { "no" };
+        let label = if is_recorded { "yes" } else { "no" };
         let refusals = &self.table.admin_refusals;
-        refusals.get_or_create(&[("recorded", recorded)]).inc();
+        refusals.get_or_create(&[("recorded", label)]).inc();
     }
 
-    /// Counts refused names; `by` is the limit or the check that refused them.
-    fn count_refused(&self, by: &'static str, names: usize) {
-        let counter = self.table.refused_names.get_or_create(&[("by", by)]);
+    /// Counts refused names. `reason` is the limit or the check that refused them.
+    fn count_refused_names(&self, reason: &'static str, names: usize) {
+        let counter = self.table.refused_names.get_or_create(&[("by", reason)]);
         counter.inc_by(names as u64);
     }
 }

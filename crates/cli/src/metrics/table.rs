@@ -166,14 +166,17 @@ impl Adder<'_> {
         metric
     }
 
+    /// Adds a gauge that begins at zero.
     fn gauge(&mut self, name: &str, help: &str) -> Gauge {
         self.add(name, help, Gauge::default())
     }
 
+    /// Adds a gauge for each type.
     fn gauges(&mut self, name: &str, help: &str) -> Gauges {
         self.add(name, help, Gauges::default())
     }
 
+    /// Adds a counter that begins at zero.
     fn counter(&mut self, name: &str, help: &str) -> Counter {
         self.add(name, help, Counter::default())
     }
@@ -209,6 +212,7 @@ impl Adder<'_> {
         self.add(name, help, histograms)
     }
 
+    /// Adds a histogram of durations in seconds.
     fn histogram(&mut self, name: &str, help: &str) -> Histogram {
         self.add(name, help, Histogram::new(SECONDS))
     }

@@ -74,13 +74,13 @@ pub(super) fn describe_response(mode: Mode, bytes: &[u8]) -> Value {
         }))
     });
     let resources: Vec<Value> = resources.collect();
-    let removed: Vec<&str> = glance.removed().collect();
+    let removed_names: Vec<&str> = glance.removed().collect();
     without_empty(json!({
         "type": glance.type_url,
         "version": glance.version,
         "nonce": glance.nonce,
         "resources": resources,
-        "removed": removed,
+        "removed": removed_names,
     }))
 }
 
@@ -115,10 +115,13 @@ fn describe_names(names: Vec<String>, locators: Vec<ResourceLocator>) -> Vec<Val
     names.chain(locators).collect()
 }
 
+/// Returns the id of an encoded node; `None` if the message has no node, or it
+/// cannot be decoded.
 fn node_id(node: Option<&[u8]>) -> Option<String> {
     Some(Node::decode(node?).ok()?.id)
 }
 
+/// Returns the message of a status, if there is one.
 fn error(status: Option<Status>) -> Option<String> {
     status.map(|status| status.message)
 }

@@ -21,7 +21,7 @@ mod message;
 mod read;
 mod write;
 
-pub(crate) use self::read::{Recorded, Recording, read_recording};
+pub(crate) use self::read::{RecordedResponse, Recording, read_recording};
 pub(crate) use self::write::Recorder;
 
 use serde::{Deserialize, Serialize};

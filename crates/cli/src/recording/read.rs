@@ -21,12 +21,12 @@ const NONCE: u32 = 5;
 /// The responses of a recording, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
-    pub(crate) responses: Vec<Recorded>,
+    pub(crate) responses: Vec<RecordedResponse>,
 }
 
 /// One recorded response.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedResponse {
     pub(crate) stream: u64,
     pub(crate) mode: Mode,
     pub(crate) type_url: String,
@@ -65,8 +65,8 @@ pub(crate) fn read_recording(mut file: impl BufRead) -> Result<Recording, ReadEr
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
-        let limited = &mut file.by_ref().take(LONGEST_LINE);
-        if limited.read_until(b'\n', &mut line)? == 0 && number > 1 {
+        let line_reader = &mut file.by_ref().take(LONGEST_LINE);
+        if line_reader.read_until(b'\n', &mut line)? == 0 && number > 1 {
             break;
         }
 
@@ -146,7 +146,7 @@ impl Recording {
         let type_url = glance.type_url.to_owned();
 
         let time = Duration::try_from_secs_f64(line.t);
-        self.responses.push(Recorded {
+        self.responses.push(RecordedResponse {
             stream,
             mode,
             type_url,

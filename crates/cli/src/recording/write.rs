@@ -29,7 +29,7 @@ struct Output {
     /// `None` after an error.
     file: Option<File>,
     /// Told of the first error.
-    failed: Option<oneshot::Sender<io::Error>>,
+    failure_sender: Option<oneshot::Sender<io::Error>>,
 }
 
 impl Recorder {
@@ -61,7 +61,7 @@ impl Recorder {
             began: Instant::now(),
             output: Mutex::new(Output {
                 file: Some(file),
-                failed: Some(failure_sender),
+                failure_sender: Some(failure_sender),
             }),
         };
         Ok((recorder, failure_receiver))
@@ -85,7 +85,7 @@ impl Recorder {
         };
         if let Err(error) = file.write_all(format!("{line}\n").as_bytes()) {
             output.file = None;
-            if let Some(sender) = output.failed.take() {
+            if let Some(sender) = output.failure_sender.take() {
                 // The send fails only if the program is about to end.
                 let _ = sender.send(error);
             }
@@ -94,6 +94,8 @@ impl Recorder {
 }
 
 impl Observer for Recorder {
+    /// Writes a line for each event that a recording has. Other events are not
+    /// recorded.
     fn observe(&self, event: &ClientEvent<'_>) {
         match event {
             ClientEvent::Connecting(stream) => {
@@ -105,6 +107,7 @@ impl Observer for Recorder {
             ClientEvent::Disconnected(stream, reason) => {
                 self.write_line(stream, Dir::Close, json!({"msg": reason}));
             }
+
             ClientEvent::Sent(stream, bytes) => {
                 let msg = message::describe_request(mode_of(&stream.path), bytes);
                 let fields = json!({"msg": msg, "bytes": STANDARD.encode(bytes)});
@@ -115,6 +118,7 @@ impl Observer for Recorder {
                 let fields = json!({"msg": msg, "bytes": STANDARD.encode(bytes)});
                 self.write_line(stream, Dir::Response, fields);
             }
+
             ClientEvent::Judged {
                 stream,
                 delivery,

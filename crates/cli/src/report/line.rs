@@ -31,15 +31,16 @@ pub(super) fn show_line(
     style: Style,
     palette: Palette,
 ) -> String {
-    let first = column.saturating_sub(1);
-    let count = scalar_length(text, first);
+    let first_char = column.saturating_sub(1);
+    let char_count = scalar_length(text, first_char);
+
     // Only the characters near the place are read: a file may be one line of
     // many megabytes.
-    let skipped = first.saturating_sub(NEAR);
-    let cells = to_cells(text.chars().skip(skipped).take(2 * NEAR));
+    let skipped_count = first_char.saturating_sub(NEAR);
+    let cells = to_cells(text.chars().skip(skipped_count).take(2 * NEAR));
     // A column beyond the end of the line means its end.
-    let first = (first - skipped).min(cells.len());
-    let (excerpt, indent, width) = cut_excerpt(&cells, first, count);
+    let first_char = (first_char - skipped_count).min(cells.len());
+    let (excerpt, indent, width) = cut_excerpt(&cells, first_char, char_count);
 
     let number = line.to_string();
     let gutter = " ".repeat(number.len());

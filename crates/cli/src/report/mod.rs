@@ -36,6 +36,7 @@ pub(crate) enum Severity {
 }
 
 impl Severity {
+    /// Returns the word that begins a finding of this severity.
     fn word(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -44,6 +45,7 @@ impl Severity {
         }
     }
 
+    /// Returns the style of the word, and of the carets.
     fn style(self) -> Style {
         match self {
             Self::Error => Style::Bad,
@@ -83,6 +85,8 @@ pub(crate) struct Message {
 }
 
 impl From<&Finding> for Message {
+    /// Makes the message of a finding, with its second place if that has a
+    /// line.
     fn from(finding: &Finding) -> Self {
         let related = finding.fault.related();
         Self {
@@ -94,6 +98,8 @@ impl From<&Finding> for Message {
 }
 
 impl From<&TextError> for Message {
+    /// Makes the message of an error about a text. The error has no place if
+    /// its line is zero.
     fn from(error: &TextError) -> Self {
         let at = (error.at.line > 0).then(|| Spot {
             file: error.file.clone(),
@@ -123,6 +129,7 @@ struct Source {
 }
 
 impl Source {
+    /// Makes the source of a file. Returns `None` if the file is not UTF-8.
     fn new(name: &str, bytes: Vec<u8>) -> Option<Self> {
         let text = String::from_utf8(bytes).ok()?;
         let secrets = Secrets::of(name, &text);
@@ -149,6 +156,7 @@ impl Report {
         Self::with_palette(Palette::NONE)
     }
 
+    /// Makes a report that has no texts yet.
     fn with_palette(palette: Palette) -> Self {
         Self {
             palette,
@@ -219,16 +227,16 @@ impl Report {
         format!("{word}: {}\n", printable(text))
     }
 
-    /// Writes the line at a place, with a caret; `None` if it is not known, or
-    /// may hold a secret.
-    pub(crate) fn source_line(&self, severity: Severity, at: &Spot) -> Option<String> {
-        let source = self.source(&at.file)?;
-        let text = source.line(at.line)?;
+    /// Writes the line at a place, with a caret. Returns `None` if the line is
+    /// not known, or may hold a secret.
+    pub(crate) fn source_line(&self, severity: Severity, spot: &Spot) -> Option<String> {
+        let source = self.source(&spot.file)?;
+        let text = source.line(spot.line)?;
         let style = severity.style();
         Some(line::show_line(
             text,
-            at.line,
-            at.column,
+            spot.line,
+            spot.column,
             style,
             self.palette,
         ))
@@ -237,8 +245,8 @@ impl Report {
     /// Returns the text of a file, which is read if it was not given.
     fn source(&self, file: &str) -> Option<Rc<Source>> {
         let mut texts = self.texts.borrow_mut();
-        let known = texts.entry(file.to_owned());
-        known.or_insert_with(|| read_source(file)).clone()
+        let entry = texts.entry(file.to_owned());
+        entry.or_insert_with(|| read_source(file)).clone()
     }
 }
 

@@ -153,9 +153,9 @@ fn is_in_secret(starts: &[Start], number: usize, line: &str) -> bool {
 }
 
 /// Returns whether nothing but punctuation stands before a place in its line.
-fn begins_line(at: Position, line: &str) -> bool {
-    let mut before = line.chars().take(at.column.saturating_sub(1));
-    before.all(|c| c.is_whitespace() || "-{}[],?\"'".contains(c))
+fn begins_line(position: Position, line: &str) -> bool {
+    let mut prefix = line.chars().take(position.column.saturating_sub(1));
+    prefix.all(|c| c.is_whitespace() || "-{}[],?\"'".contains(c))
 }
 
 /// Returns whether a text names a secret field, or has a secret resource or a

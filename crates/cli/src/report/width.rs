@@ -49,6 +49,8 @@ pub(super) fn is_invisible(c: char) -> bool {
     c.is_control() || is_in(&INVISIBLE, c)
 }
 
+/// Returns whether a character is in one of the ranges, whose ends are
+/// included.
 fn is_in(ranges: &[(char, char)], c: char) -> bool {
     ranges
         .iter()

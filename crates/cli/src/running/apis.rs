@@ -25,8 +25,19 @@ pub(crate) struct Apis {
     /// The address of `--health`, if there is one.
     pub(crate) health: Option<SocketAddr>,
     tasks: JoinSet<()>,
-    stopped: CancellationToken,
+    stop: CancellationToken,
     audit: Audit,
+}
+
+/// Returns the limits of the address of `--health`.
+fn health_listening(stop: CancellationToken, lanes: Option<Lanes>) -> Listening {
+    Listening {
+        connections: HEALTH_CONNECTIONS,
+        streams: HEALTH_STREAMS,
+        stopped: stop,
+        lanes,
+        ..Listening::default()
+    }
 }
 
 impl Apis {
@@ -44,7 +55,8 @@ impl Apis {
             lanes: lanes.clone(),
             ..Listening::default()
         };
-        let stopped = listening.stopped.clone();
+        let stop = listening.stopped.clone();
+
         // These listeners have limits of their own, so the API can be reached
         // when clients use all connections of xDS.
         let count = Count(Arc::clone(&api.metrics));
@@ -53,30 +65,23 @@ impl Apis {
 
         let health_address = health.as_ref().map(|(address, _)| *address);
         if let Some((_, listener)) = health {
-            let listening = Listening {
-                connections: HEALTH_CONNECTIONS,
-                streams: HEALTH_STREAMS,
-                stopped: stopped.clone(),
-                lanes,
-                ..Listening::default()
-            };
+            let health_listening = health_listening(stop.clone(), lanes);
             let pages = admin::health_router(Arc::clone(api));
-
-            tasks.spawn(listening.serve(listener, pages, note_limit.clone()));
+            tasks.spawn(health_listening.serve(listener, pages, note_limit.clone()));
         }
         tasks.spawn(listening.serve(listener, admin::router(Arc::clone(api)), note_limit));
 
         Self {
             health: health_address,
             tasks,
-            stopped,
+            stop,
             audit: api.audit.clone(),
         }
     }
 
     /// Ends the API, once nothing is to be told any more.
     pub(crate) async fn finish(mut self) {
-        self.stopped.cancel();
+        self.stop.cancel();
         while self.tasks.join_next().await.is_some() {}
         self.audit.flush();
     }

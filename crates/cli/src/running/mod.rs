@@ -16,15 +16,15 @@ use trunkline::events::EventLog;
 use trunkline::listen::{self, Lanes};
 use trunkline::memory::Memory;
 use trunkline::tls::{Tls, TlsError, TlsFiles};
-use trunkline::{Builder, Server};
-use trunkline_store::FilesStatus;
+use trunkline::{Builder, Kept, Server};
+use trunkline_store::{EmbeddedStore, FileContents, FilesStatus};
 
 pub(crate) use self::apis::{Apis, HEALTH_CONNECTIONS};
 use crate::admin::{self, Admin, Guard};
 use crate::applied::AppliedContents;
 use crate::audit::Audit;
 use crate::contents::{self, Reading};
-use crate::data::{self, Opened};
+use crate::data::{self, OpenStore};
 use crate::failure::{Failure, Result};
 use crate::journal::Journal;
 use crate::mcp::{self, Role};
@@ -53,9 +53,10 @@ impl Running {
     /// # Errors
     /// An address cannot be bound, or a file of the settings cannot be used.
     pub(crate) async fn start(settings: &Settings, lanes: Lanes) -> Result<Self> {
-        let in_lanes = lanes.clone();
-        let more = |builder: Builder| builder.options(|options| options.lanes = Some(in_lanes));
-        Self::start_with(settings, Some(lanes), more).await
+        let server_lanes = lanes.clone();
+        let customize =
+            |builder: Builder| builder.options(|options| options.lanes = Some(server_lanes));
+        Self::start_with(settings, Some(lanes), customize).await
     }
 
     /// Binds the addresses of the settings and begins to serve. `customize` may add
@@ -68,10 +69,11 @@ impl Running {
         lanes: Option<Lanes>,
         customize: impl FnOnce(Builder) -> Builder,
     ) -> Result<Self> {
-        let plaintext = Arc::new(PlaintextLog::default());
-        let load_for = |client_ca: Option<&PathBuf>| load_tls(settings, client_ca, &plaintext);
+        let plaintext_log = Arc::new(PlaintextLog::default());
+        let load_for = |client_ca: Option<&PathBuf>| load_tls(settings, client_ca, &plaintext_log);
         let tls = load_for(settings.tls_client_ca.as_ref())?;
         let admin_tls = load_for(settings.admin_tls_client_ca.as_ref())?;
+
         // The checks load their tables on first use, which should not delay a
         // client.
         checked::warm_up();
@@ -86,12 +88,7 @@ impl Running {
 
         let role = start_sink(settings, tls.clone(), lanes.clone()).await?;
         let (server, api) = build(settings, Reading::Resources, role, customize)?;
-        for (address, tls) in [("xDS", &tls), ("admin", &admin_tls)] {
-            if let Some(tls) = tls.clone() {
-                let log = move |result| log_reload(address, result);
-                tokio::spawn(async move { tls.watch(log).await });
-            }
-        }
+        watch_tls([("xDS", &tls), ("admin", &admin_tls)]);
 
         let api = Arc::new(api);
         let apis = Apis::start(&api, admin_listener, admin_tls, health, lanes);
@@ -170,56 +167,20 @@ pub(crate) fn build(
     let guard = Guard::new(settings)
         .map_err(|error| Failure::wrong(format!("--admin-token-file: {error}")))?;
 
-    let mut builder = Server::builder()
+    let builder = Server::builder()
         .options(|options| settings.fill(options))
         .hooks(Count(Arc::clone(&metrics)))
         .hooks(events.clone())
         .hooks(audit.clone())
         .hooks(Journal::default());
-    let mut files: Option<watch::Receiver<Arc<FilesStatus>>> = None;
-    let Opened {
-        store,
-        kept,
-        of_files,
-    } = data::open_store(settings)?;
-    builder = builder.store(store);
-    // An origin that the store has was applied before the restart.
-    let awaited_origins = settings.await_origins.iter();
-    let awaited_origins: Vec<String> = awaited_origins
-        .filter(|origin| !kept.has_origin(origin))
-        .cloned()
-        .collect();
-    let applied = Arc::new(AppliedContents::new(&awaited_origins));
+    let ServerParts {
+        server,
+        files,
+        applied,
+    } = build_server(settings, reading, role.as_ref(), builder, customize)?;
 
-    let is_empty = settings.config.is_empty()
-        && settings.await_origins.is_empty()
-        && !settings.mcp.is_on()
-        && kept.is_new();
-    if (is_empty && !settings.allow_empty) || !awaited_origins.is_empty() {
-        builder = builder.contents(Arc::clone(&applied));
-    }
-
-    if !settings.config.is_empty() {
-        let contents = contents::watch_files(settings, reading, of_files)
-            .map_err(|error| Failure::wrong(format!("files cannot be watched: {error}")))?;
-        let lines = settings.log_format == LogFormat::Text && std::io::stderr().is_terminal();
-        tokio::spawn(contents::log_problems(contents.status(), lines));
-        files = Some(contents.status());
-        builder = builder.contents(contents);
-    }
-
-    if let Some(Role::Sink(contents)) = &role {
-        builder = builder.contents(Arc::clone(contents));
-    }
-
-    let server = customize(builder).build();
-    let restored = server.restore(kept);
-    restored.map_err(|error| {
-        Failure::wrong(format!(
-            "the contents that are kept cannot be served: {error}; use the release that kept them"
-        ))
-    })?;
-
+    let body_limit = settings.limits.admin_body.0;
+    let memory = Memory::new(settings.limits.memory.bytes());
     let admin = Admin {
         server: server.clone(),
         metrics,
@@ -231,15 +192,96 @@ pub(crate) fn build(
         role,
         dangling: settings.dangling,
         hold_removals: settings.hold_removals,
-        body_limit: settings.limits.admin_body.0,
-        bodies: admin::Bodies::new(
-            settings.limits.admin_body.0,
-            &Memory::new(settings.limits.memory.bytes()),
-        ),
+        body_limit,
+        bodies: admin::Bodies::new(body_limit, &memory),
         stage: Arc::default(),
         waits: Semaphore::new(admin::MOST_WAITS),
     };
     Ok((server, admin))
+}
+
+/// A server, and what the admin API shows of its contents.
+struct ServerParts {
+    server: Server,
+    /// The status of the files; `None` if the settings name no files.
+    files: Option<watch::Receiver<Arc<FilesStatus>>>,
+    applied: Arc<AppliedContents>,
+}
+
+/// Builds a server with the contents of its store, of files, of `apply` and of
+/// a source. `builder` has the options and the hooks.
+///
+/// # Errors
+/// The store or the files cannot be used.
+fn build_server(
+    settings: &Settings,
+    reading: Reading,
+    role: Option<&Role>,
+    mut builder: Builder,
+    customize: impl FnOnce(Builder) -> Builder,
+) -> Result<ServerParts> {
+    let OpenStore {
+        store,
+        kept,
+        file_store,
+    } = data::open_store(settings)?;
+    builder = builder.store(store);
+
+    let awaited_origins = missing_origins(settings, &kept);
+    let applied = Arc::new(AppliedContents::new(&awaited_origins));
+    let is_empty = settings.config.is_empty()
+        && settings.await_origins.is_empty()
+        && !settings.mcp.is_on()
+        && kept.is_new();
+    if (is_empty && !settings.allow_empty) || !awaited_origins.is_empty() {
+        builder = builder.contents(Arc::clone(&applied));
+    }
+
+    let mut files = None;
+    if !settings.config.is_empty() {
+        let contents = watch_files(settings, reading, file_store)?;
+        files = Some(contents.status());
+        builder = builder.contents(contents);
+    }
+    if let Some(Role::Sink(contents)) = role {
+        builder = builder.contents(Arc::clone(contents));
+    }
+
+    let server = customize(builder).build();
+    server.restore(kept).map_err(|error| {
+        Failure::wrong(format!(
+            "the contents that are kept cannot be served: {error}; use the release that kept them"
+        ))
+    })?;
+    Ok(ServerParts {
+        server,
+        files,
+        applied,
+    })
+}
+
+/// Returns the awaited origins that have not applied yet. An origin that the
+/// store has was applied before the restart.
+fn missing_origins(settings: &Settings, kept: &Kept) -> Vec<String> {
+    let origins = settings.await_origins.iter();
+    let missing_origins = origins.filter(|origin| !kept.has_origin(origin));
+    missing_origins.cloned().collect()
+}
+
+/// Begins to watch the files of the settings, and to log their problems.
+///
+/// # Errors
+/// The files cannot be watched.
+fn watch_files(
+    settings: &Settings,
+    reading: Reading,
+    file_store: Option<Arc<EmbeddedStore>>,
+) -> Result<FileContents> {
+    let contents = contents::watch_files(settings, reading, file_store)
+        .map_err(|error| Failure::wrong(format!("files cannot be watched: {error}")))?;
+    let shows_lines = settings.log_format == LogFormat::Text && std::io::stderr().is_terminal();
+    tokio::spawn(contents::log_problems(contents.status(), shows_lines));
+    Ok(contents)
 }
 
 /// Makes the sink of the settings, and binds the address where its source may
@@ -297,8 +339,8 @@ async fn bind_xds(settings: &Settings) -> Result<(SocketAddr, Vec<TcpListener>)>
 /// listener. The error advises the user to change `flag`.
 pub(crate) async fn bind(address: &Address, flag: &str) -> Result<(SocketAddr, TcpListener)> {
     let listener = listen::bind(address.as_str()).await;
-    let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
-    bound.map_err(|error| {
+    let result = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
+    result.map_err(|error| {
         Failure::wrong(format!(
             "cannot listen on {address}: {error}; choose another with {flag}"
         ))
@@ -311,7 +353,7 @@ pub(crate) async fn bind(address: &Address, flag: &str) -> Result<(SocketAddr, T
 pub(crate) fn load_tls(
     settings: &Settings,
     client_ca: Option<&PathBuf>,
-    plaintext: &Arc<PlaintextLog>,
+    plaintext_log: &Arc<PlaintextLog>,
 ) -> Result<Option<Tls>> {
     let (Some(cert), Some(key)) = (&settings.tls_cert, &settings.tls_key) else {
         return Ok(None);
@@ -321,15 +363,26 @@ pub(crate) fn load_tls(
         key: key.clone(),
         client_ca: client_ca.cloned(),
     };
-    let plaintext_log = Arc::clone(plaintext);
+    let plaintext_log = Arc::clone(plaintext_log);
     let tls = Tls::load(files).map_err(Failure::wrong)?;
     let tls = tls.on_plaintext(move |peer, local| plaintext_log.log_client(peer, local));
     Ok(Some(tls))
 }
 
+/// Begins to watch the TLS files of addresses, each with its name for the log.
+/// Does nothing for an address without TLS.
+pub(crate) fn watch_tls<const N: usize>(addresses: [(&'static str, &Option<Tls>); N]) {
+    for (address, tls) in addresses {
+        if let Some(tls) = tls.clone() {
+            let log = move |result| log_reload(address, result);
+            tokio::spawn(async move { tls.watch(log).await });
+        }
+    }
+}
+
 /// Logs the outcome of loading the TLS files of an address again. After an
 /// error, the old ones stay in use.
-pub(crate) fn log_reload(address: &str, result: std::result::Result<(), TlsError>) {
+fn log_reload(address: &str, result: std::result::Result<(), TlsError>) {
     match result {
         Ok(()) => tracing::info!(address, "new TLS certificates are in use"),
         Err(error) => {

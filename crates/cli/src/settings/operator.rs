@@ -41,6 +41,8 @@ impl OperatorName {
 impl FromStr for OperatorName {
     type Err = BadValue;
 
+    /// Parses the name in a certificate. The word before the colon says which
+    /// kind of name it is; a URI has no such word.
     fn from_str(text: &str) -> Result<Self, BadValue> {
         let bad_value = || {
             let expected =
@@ -59,6 +61,7 @@ impl FromStr for OperatorName {
 }
 
 impl fmt::Display for OperatorName {
+    /// Writes the name in the form that [`Self::from_str`] parses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.kind {
             Kind::Uri => "",

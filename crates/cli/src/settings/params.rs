@@ -47,10 +47,10 @@ pub(super) const EXAMPLE: &str = r#"
 
 /// Reads the list of rules at the key [`KEY`].
 pub(super) fn read(raw: &Raw, node: Node) -> Result<ParamRules, SettingsError> {
-    let at = node.at;
+    let position = node.at;
     let reader = Reader { raw, key: KEY };
     let rules = reader.read_list(node, read_rule)?;
-    ParamRules::new(rules).map_err(|bad| reader.error(at, "", bad.to_string()))
+    ParamRules::new(rules).map_err(|bad| reader.error(position, "", bad.to_string()))
 }
 
 /// Parses one rule. `path` leads to it from the key of the rules.

@@ -45,6 +45,7 @@ impl Peer {
 impl FromStr for Peer {
     type Err = BadValue;
 
+    /// Parses an address with a port. `https://` before it means TLS.
     fn from_str(text: &str) -> Result<Self, BadValue> {
         let (is_secure, authority) = match text.split_once("://") {
             Some(("https", authority)) => (true, authority),
@@ -109,6 +110,8 @@ pub(crate) fn parse_collection(word: &str) -> String {
 }
 
 impl Field for Collections {
+    /// Adds the collections of a list with commas. A name without a slash is
+    /// not a collection.
     fn put(&mut self, text: &str) -> Result<(), BadValue> {
         let words = text.split(',').map(str::trim);
         for word in words.filter(|word| !word.is_empty()) {

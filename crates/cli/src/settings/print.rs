@@ -44,7 +44,7 @@ fn write_setting(text: &mut String, setting: &Setting) {
 
     let key = setting.key;
     let _ = match (field.show().first(), field.arity()) {
-        (Some(value), _) => writeln!(text, "{key}: {}", quoted(value)),
+        (Some(value), _) => writeln!(text, "{key}: {}", quote(value)),
         (None, Arity::Many) => writeln!(text, "{key}: []  # {}...", setting.value),
         (None, _) => writeln!(text, "# {key}: {}", setting.value),
     };
@@ -52,7 +52,7 @@ fn write_setting(text: &mut String, setting: &Setting) {
 
 /// Quotes a value, if it begins with a character that may mean something to
 /// YAML.
-fn quoted(value: &str) -> String {
+fn quote(value: &str) -> String {
     match value.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         true => value.to_owned(),
         false => format!("{value:?}"),

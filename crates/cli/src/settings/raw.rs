@@ -52,8 +52,8 @@ impl Raw {
     /// Sets the values of a flag, in place of those that it had. They have no
     /// place in a file.
     pub(crate) fn set(&mut self, key: &'static str, values: Vec<String>) {
-        let at = Position::default();
-        let values = values.into_iter().map(|value| (value, at));
+        let position = Position::default();
+        let values = values.into_iter().map(|value| (value, position));
         self.values.insert(key, Values(values.collect()));
     }
 
@@ -114,8 +114,8 @@ impl Raw {
     }
 
     /// Makes the error of a key that occurs twice.
-    fn repeated_key(&self, at: Position, key: &str) -> SettingsError {
-        self.error(at, format!("the key {key:?} occurs twice; keep one"))
+    fn repeated_key(&self, position: Position, key: &str) -> SettingsError {
+        self.error(position, format!("the key {key:?} occurs twice; keep one"))
     }
 
     /// Makes the error of an unknown key, with a similar key, or else with the

@@ -106,6 +106,7 @@ fn check_dependencies(settings: &Settings) -> Result<(), SettingsError> {
         mcp,
         ..
     } = settings;
+
     let mistake = match (tls_cert, tls_key) {
         (Some(_), None) => "--tls-cert needs --tls-key beside it",
         (None, Some(_)) => "--tls-key needs --tls-cert beside it",

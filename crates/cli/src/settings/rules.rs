@@ -123,12 +123,12 @@ impl Reader<'_> {
             Value::Bool(value) => value.to_string(),
             _ => return Err(self.error(node.at, path, "expected a text, or a list of texts")),
         };
-        let parsed = text.parse();
-        parsed.map_err(|error: RuleError| self.error(node.at, path, error.to_string()))
+        let result = text.parse();
+        result.map_err(|error: RuleError| self.error(node.at, path, error.to_string()))
     }
 
-    /// Makes the error of an unknown key. Suggests a similar one of the `known_keys`
-    /// keys, or lists all of them if none is similar.
+    /// Makes the error of an unknown key. Suggests a similar one of the
+    /// `known_keys` keys, or lists all of them if none is similar.
     pub(super) fn unknown_key(
         &self,
         position: Position,

@@ -201,9 +201,9 @@ impl<T: Choice> Field for T {
     /// Sets the value whose word this is; another word is an error, which lists
     /// all.
     fn put(&mut self, text: &str) -> Result<(), BadValue> {
-        let chosen = T::ALL.iter().find(|choice| choice.name() == text);
+        let choice = T::ALL.iter().find(|value| value.name() == text);
         let bad = || BadValue::new(text, format!("one of {}", T::NAMES.join(", ")));
-        *self = *chosen.ok_or_else(bad)?;
+        *self = *choice.ok_or_else(bad)?;
         Ok(())
     }
 

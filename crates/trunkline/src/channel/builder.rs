@@ -44,7 +44,8 @@ impl XdsChannelBuilder {
     pub fn build(self) -> XdsChannel {
         let listener = self.listener.as_str();
         let mut watch = self.client.listener_for_host(listener, &self.authority);
-        let (told, tables) = watch::channel(None::<Arc<Table>>);
+        // The task follows the listener, and makes a table of each snapshot.
+        let (table_sender, tables) = watch::channel(None::<Arc<Table>>);
         let pool = Arc::new(Pool::default());
         let maker = Maker {
             client: self.client.clone(),
@@ -54,11 +55,12 @@ impl XdsChannelBuilder {
         let follower = tokio::spawn(async move {
             loop {
                 let snapshot = watch.changed().await;
-                let before = told.borrow().clone();
-                let table = maker.make_table(&snapshot, before.as_deref());
-                told.send_replace(Some(Arc::new(table)));
+                let previous_table = table_sender.borrow().clone();
+                let table = maker.make_table(&snapshot, previous_table.as_deref());
+                table_sender.send_replace(Some(Arc::new(table)));
             }
         });
+
         // A name that is no authority of a URI, such as one of xdstp, is only
         // the name of a listener.
         let authority = Authority::try_from(self.authority.as_str());

@@ -23,7 +23,7 @@ use trunkline_traffic::route::FilterConfig;
 use super::cluster::{Guard, Outcome, Pick};
 use super::fault::{ActiveFaults, Fault};
 use super::replay::Replay;
-use super::reply::{ReplyBody, early_status, is_refused, status_of, too_late};
+use super::reply::{ReplyBody, early_status, is_refused, status_of, too_late_status};
 use super::route::{Decision, Head};
 use super::session::Session;
 use super::subchannel::Pool;
@@ -95,9 +95,9 @@ async fn with_deadline<T>(
 ) -> Result<T, Status> {
     match deadline {
         None => result.await,
-        Some(at) => tokio::time::timeout_at(at, result)
+        Some(deadline) => tokio::time::timeout_at(deadline, result)
             .await
-            .map_err(|_| too_late())?,
+            .map_err(|_| too_late_status())?,
     }
 }
 
@@ -107,33 +107,36 @@ impl Inner {
     /// from now.
     pub(super) async fn send(&self, request: Request<Body>) -> Result<Response<ReplyBody>, Status> {
         let (call, body) = request.into_parts();
-        let asked = call.headers.get("grpc-timeout");
-        let asked = asked.and_then(|asked| asked.to_str().ok());
-        let asked = asked.and_then(trunkline_traffic::retry::grpc_timeout);
-        let deadline = asked.and_then(|asked| Instant::now().checked_add(asked));
+        let timeout = call.headers.get("grpc-timeout");
+        let timeout = timeout.and_then(|timeout| timeout.to_str().ok());
+        let timeout = timeout.and_then(trunkline_traffic::retry::grpc_timeout);
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         with_deadline(deadline, self.run(call, body, deadline)).await
     }
 
     /// Routes a call, injects faults into it, and makes its attempts, until the
-    /// earlier of the deadlines of caller and route. `asked` is that of the
-    /// caller.
+    /// earlier of the deadlines of caller and route. A deadline of the route is
+    /// passed on to the server in `grpc-timeout`.
     async fn run(
         &self,
         mut call: Parts,
         body: Body,
-        asked: Option<Instant>,
+        caller_deadline: Option<Instant>,
     ) -> Result<Response<ReplyBody>, Status> {
         let head = Head::new(&call, &self.name, &self.id, self.pool.random());
         let table = self.first_table().await?;
         let decision = table.route(&head)?;
         self.inject_faults(&table, &decision, &head).await?;
+
         let limit = decision.limit(&head, table.manager().limit);
         let limit = limit.and_then(|limit| Instant::now().checked_add(limit));
-        let deadline = asked.into_iter().chain(limit).min();
+        let deadline = caller_deadline.into_iter().chain(limit).min();
         if let Some(deadline) = deadline.filter(|_| limit.is_some()) {
-            let left = deadline.saturating_duration_since(Instant::now());
-            call.headers.insert("grpc-timeout", in_millis(left));
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            call.headers
+                .insert("grpc-timeout", format_timeout(remaining));
         }
+
         let session = decision.session(table.manager(), &head);
         let outgoing = Outgoing {
             call,
@@ -145,13 +148,13 @@ impl Inner {
         with_deadline(deadline, attempts).await
     }
 
-    /// Waits for the first table, and returns it. An error means that none will
-    /// come.
+    /// Waits until there is a table, and returns it. An error means that the
+    /// client of the channel has ended, so that none will come.
     async fn first_table(&self) -> Result<Arc<Table>, Status> {
         let mut tables = self.tables.clone();
-        let first = tables.wait_for(Option::is_some).await;
-        let first = first.map_err(|_| client_ended())?.clone();
-        first.ok_or_else(client_ended)
+        let table = tables.wait_for(Option::is_some).await;
+        let table = table.map_err(|_| client_ended_status())?.clone();
+        table.ok_or_else(client_ended_status)
     }
 
     /// Injects the faults that the fault filters of the listener say, each
@@ -164,12 +167,12 @@ impl Inner {
         head: &Head,
     ) -> Result<(), Status> {
         for (name, fault) in &table.manager().faults {
-            let own = match decision.filter(name) {
+            let route_fault = match decision.filter(name) {
                 Some(FilterConfig::Disabled) => continue,
                 Some(FilterConfig::Config(any)) => Fault::read(any),
                 None => None,
             };
-            if let Some(fault) = own.as_ref().or(fault.as_ref()) {
+            if let Some(fault) = route_fault.as_ref().or(fault.as_ref()) {
                 let random = || self.pool.random();
                 self.faults.inject(fault, head.headers(), random).await?;
             }
@@ -177,9 +180,10 @@ impl Inner {
         Ok(())
     }
 
-    /// Makes attempts until one is committed, or no other may be made. A call
-    /// that a peer has refused without doing anything of it is tried once more
-    /// at once, whatever the policy.
+    /// Makes attempts until one is committed, or no other may be made; returns
+    /// the response of the last one, or its status if it has none. A call that
+    /// a peer has refused without doing anything of it is tried once more at
+    /// once, whatever the policy.
     async fn make_attempts(
         &self,
         outgoing: &Outgoing<'_>,
@@ -187,10 +191,10 @@ impl Inner {
         deadline: Option<Instant>,
     ) -> Result<Response<ReplyBody>, Status> {
         let body = &outgoing.body;
-        let mut retries = policy.map(|policy| outgoing.head.retries(policy));
-        let (mut done, mut was_refused) = (0_u32, false);
+        let mut retry_state = policy.map(|policy| outgoing.head.retries(policy));
+        let (mut attempts_made, mut was_refused) = (0_u32, false);
         loop {
-            let (status, response) = match self.make_attempt(outgoing, done).await {
+            let (status, response) = match self.make_attempt(outgoing, attempts_made).await {
                 Ended::Final(status) => return Err(status),
                 Ended::Refused(_) if !was_refused && !body.is_committed() => {
                     was_refused = true;
@@ -205,11 +209,16 @@ impl Inner {
                     Some(code) => (Status::new(code, ""), Some((response, guard))),
                 },
             };
-            let pushback = response.as_ref().and_then(|(of, _)| read_pushback(of));
-            let delay = match retries.as_mut().filter(|_| !body.is_committed()) {
-                Some(retries) => self.retry_delay(retries, status.code(), pushback),
-                None => None,
-            };
+
+            // A failed attempt: another one follows if policy and server allow
+            // it.
+            let pushback = response
+                .as_ref()
+                .and_then(|(response, _)| read_pushback(response));
+            let retries = retry_state.as_mut().filter(|_| !body.is_committed());
+            let delay =
+                retries.and_then(|retries| self.retry_delay(retries, status.code(), pushback));
+
             match (delay, response) {
                 (Some(delay), _) => tokio::time::sleep(delay).await,
                 (None, Some((response, guard))) => {
@@ -218,7 +227,7 @@ impl Inner {
                 }
                 (None, None) => return Err(status),
             }
-            done += 1;
+            attempts_made += 1;
         }
     }
 
@@ -230,36 +239,38 @@ impl Inner {
         code: Code,
         pushback: Option<Option<u64>>,
     ) -> Option<Duration> {
+        // The rules of traffic read the status from a response, so one is made.
         let headers: Headers = [("grpc-status", (code as i32).to_string())]
             .into_iter()
             .collect();
-        let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let context = RetryContext {
             random: self.pool.random(),
-            unix: unix.unwrap_or_default(),
+            unix: since_epoch.unwrap_or_default(),
         };
         match (retries.judge_response(200, &headers, &context), pushback) {
             (RetryVerdict::Retry(delay), None) => Some(delay),
-            (RetryVerdict::Retry(_), Some(asked)) => asked.map(Duration::from_millis),
+            (RetryVerdict::Retry(_), Some(delay)) => delay.map(Duration::from_millis),
             _ => None,
         }
     }
 
-    /// Makes one attempt, of which `done` were made before. Waits while the
+    /// Makes one attempt, after `attempts_made` others. Waits while the
     /// endpoint is being connected to. A request that its connection has not
     /// taken is given to an endpoint again, by the newest table.
-    async fn make_attempt(&self, outgoing: &Outgoing<'_>, done: u32) -> Ended {
+    async fn make_attempt(&self, outgoing: &Outgoing<'_>, attempts_made: u32) -> Ended {
         let mut tables = self.tables.clone();
         let mut changes = self.pool.next_change();
         loop {
             changes.borrow_and_update();
             let Some(table) = tables.borrow_and_update().clone() else {
-                return Ended::Final(client_ended());
+                return Ended::Final(client_ended_status());
             };
             let decision = match table.route(outgoing.head) {
                 Ok(decision) => decision,
                 Err(status) => return Ended::Final(status),
             };
+
             let cluster = decision.cluster(outgoing.session);
             let session_endpoint = outgoing
                 .session
@@ -268,17 +279,19 @@ impl Inner {
                 Ok(clusters) => clusters.pick(decision.hash, session_endpoint, &self.pool),
                 Err(status) => return Ended::Failed(status),
             };
+
             match pick {
                 Pick::Dropped(status) => return Ended::Final(status),
                 Pick::Failed(why) => return Ended::Failed(Status::unavailable(why.to_string())),
                 Pick::Wait => tokio::select! {
                     next = tables.changed() => if next.is_err() {
-                        return Ended::Final(client_ended());
+                        return Ended::Final(client_ended_status());
                     },
                     _ = changes.changed() => {}
                 },
                 Pick::Ready(sender, guard) => {
-                    let sending = self.send_attempt(outgoing, done, cluster, sender, guard);
+                    let sending =
+                        self.send_attempt(outgoing, attempts_made, cluster, sender, guard);
                     match sending.await {
                         Some(ended) => return ended,
                         None => tokio::time::sleep(PAUSE).await,
@@ -294,13 +307,13 @@ impl Inner {
     async fn send_attempt(
         &self,
         outgoing: &Outgoing<'_>,
-        done: u32,
+        attempts_made: u32,
         cluster: &str,
         mut sender: SendRequest<Body>,
         mut guard: Guard,
     ) -> Option<Ended> {
         let cookie = outgoing.cookie(&guard, cluster);
-        let request = match self.make_request(outgoing, done, guard.scheme()) {
+        let request = match self.make_request(outgoing, attempts_made, guard.scheme()) {
             Ok(request) => request,
             Err(status) => return Some(Ended::Final(status)),
         };
@@ -325,11 +338,12 @@ impl Inner {
         Some(Ended::Failed(status_of(&error)))
     }
 
-    /// Returns the request of an attempt, of which `done` were made before.
+    /// Returns the request of an attempt, with the scheme and authority of its
+    /// connection. The server is told of `attempts_made` others before.
     fn make_request(
         &self,
         outgoing: &Outgoing<'_>,
-        done: u32,
+        attempts_made: u32,
         scheme: Scheme,
     ) -> Result<Request<Body>, Status> {
         let mut call = outgoing.call.clone();
@@ -338,9 +352,10 @@ impl Inner {
         uri.authority = Some(self.authority.clone());
         let uri = http::Uri::from_parts(uri);
         call.uri = uri.map_err(|error| Status::invalid_argument(error.to_string()))?;
-        if done > 0 {
+
+        if attempts_made > 0 {
             let name = "grpc-previous-rpc-attempts";
-            call.headers.insert(name, HeaderValue::from(done));
+            call.headers.insert(name, HeaderValue::from(attempts_made));
         }
         Ok(Request::from_parts(call, outgoing.body.attempt()))
     }
@@ -355,17 +370,17 @@ fn read_pushback(response: &Response<Incoming>) -> Option<Option<u64>> {
 }
 
 /// Returns the status of a call whose configuration nobody follows any more.
-fn client_ended() -> Status {
+fn client_ended_status() -> Status {
     Status::unavailable("the client of this channel has ended")
 }
 
 /// Returns a duration as a value of `grpc-timeout`, which has eight digits at
 /// most.
-fn in_millis(left: Duration) -> HeaderValue {
-    let millis = left.as_millis().max(1);
+fn format_timeout(remaining: Duration) -> HeaderValue {
+    let millis = remaining.as_millis().max(1);
     let text = match millis {
         ..100_000_000 => format!("{millis}m"),
-        _ => format!("{}S", left.as_secs().min(99_999_999)),
+        _ => format!("{}S", remaining.as_secs().min(99_999_999)),
     };
     // Digits and a letter are a value of a header.
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("1H"))

@@ -31,7 +31,7 @@ pub(super) struct Clusters(pub(super) Vec<Arc<Leaf>>);
 /// One cluster with endpoints.
 #[derive(Debug)]
 pub(super) struct Leaf {
-    pub(super) of: ClusterSnapshot,
+    pub(super) snapshot: ClusterSnapshot,
     priorities: Vec<Endpoints>,
     drops: DropOverloads,
     limits: Limits,
@@ -67,94 +67,112 @@ impl Clusters {
     /// endpoints all fail gives way to the next; one that is being connected to
     /// does not (A56).
     ///
-    /// The endpoint that the session of the call keeps, `of_session`, is taken
-    /// whatever the policy, unless it fails (A55).
-    pub(super) fn pick(&self, hash: Option<u64>, of_session: Option<&str>, pool: &Pool) -> Pick {
-        let found = of_session.and_then(|address| self.find(address));
-        if let Some((leaf, priority, chosen)) = found {
+    /// An endpoint with `session_address`, the one that the session of the call
+    /// keeps, is chosen whatever the policy, unless it fails (A55).
+    pub(super) fn pick(
+        &self,
+        hash: Option<u64>,
+        session_address: Option<&str>,
+        pool: &Pool,
+    ) -> Pick {
+        let session_choice = session_address.and_then(|address| self.find(address));
+        if let Some((leaf, priority, chosen)) = session_choice {
             match chosen {
                 Chosen::Wait => return Pick::Wait,
                 Chosen::Failed(_) => {}
                 Chosen::Ready(host, sender) => return leaf.pick(host, priority, sender, pool),
             }
         }
-        let mut failed: Arc<str> = "it has no healthy endpoint".into();
+
+        let mut failure: Arc<str> = "it has no healthy endpoint".into();
         for leaf in &self.0 {
             for (priority, endpoints) in leaf.priorities.iter().enumerate() {
                 match endpoints.choose(hash) {
                     Chosen::Wait => return Pick::Wait,
-                    Chosen::Failed(why) => failed = why,
+                    Chosen::Failed(why) => failure = why,
                     Chosen::Ready(host, sender) => {
                         return leaf.pick(host, priority, sender, pool);
                     }
                 }
             }
         }
-        Pick::Failed(failed)
+        Pick::Failed(failure)
     }
 
     /// Finds the endpoint with this address, with its cluster and the index of
-    /// its priority.
+    /// its priority; `None` if no cluster has it.
     fn find(&self, address: &str) -> Option<(&Arc<Leaf>, usize, Chosen)> {
         self.0.iter().find_map(|leaf| {
             let mut priorities = leaf.priorities.iter().enumerate();
-            priorities.find_map(|(index, of)| Some((leaf, index, of.choose_address(address)?)))
+            priorities.find_map(|(index, endpoints)| {
+                Some((leaf, index, endpoints.choose_address(address)?))
+            })
         })
     }
 }
 
 impl Leaf {
-    /// Makes a cluster. What was counted of the one before, and limits and
+    /// Makes a cluster. What was counted of the previous one, and limits and
     /// ejection with the same settings, go on. An error is the status of its
     /// calls.
     pub(super) fn new(
-        of: &ClusterSnapshot,
-        before: Option<&Self>,
+        snapshot: &ClusterSnapshot,
+        previous: Option<&Self>,
         maker: &Maker,
     ) -> Result<Self, Status> {
-        let (client, pool) = (&maker.client, &maker.pool);
-        let refused = |what: &dyn std::fmt::Display| {
-            Status::unavailable(format!("the cluster {}: {what}", of.name()))
-        };
-        if let Some(error) = of.error().filter(|_| of.is_failed()) {
-            return Err(client.call_status(error));
+        if let Some(error) = snapshot.error().filter(|_| snapshot.is_failed()) {
+            return Err(maker.client.call_status(error));
         }
-        let Some(cluster) = of.value() else {
-            return Err(refused(&"there is none"));
+        let unusable = |reason: &dyn std::fmt::Display| {
+            Status::unavailable(format!("the cluster {}: {reason}", snapshot.name()))
         };
-        let old_tls = before.and_then(|leaf| leaf.tls.as_ref());
-        let tls = Tls::read(of, &cluster, old_tls, client, &maker.authority);
-        let tls = tls.map_err(|found| refused(&found))?;
-        let first = grpc::pick_first(&cluster);
-        let policy = compile_policy(&cluster, first.is_some());
-        let policy = Arc::new(policy.map_err(|found| refused(&found))?);
+        let Some(cluster) = snapshot.value() else {
+            return Err(unusable(&"there is none"));
+        };
+
+        let old_tls = previous.and_then(|leaf| leaf.tls.as_ref());
+        let tls = Tls::read(snapshot, &cluster, old_tls, &maker.client, &maker.authority);
+        let tls = tls.map_err(|reason| unusable(&reason))?;
+        let leaf = Self::compile(snapshot, &cluster, previous, maker, tls);
+        leaf.map_err(|findings| unusable(&findings))
+    }
+
+    /// Compiles the policy, the endpoints, the limits and the ejection of a
+    /// cluster, whose TLS has been read.
+    fn compile(
+        snapshot: &ClusterSnapshot,
+        cluster: &Cluster,
+        previous: Option<&Self>,
+        maker: &Maker,
+        tls: Option<Arc<Tls>>,
+    ) -> Result<Self, trunkline_traffic::Findings> {
+        let pick_first = grpc::pick_first(cluster);
         let settings = EndpointSettings {
-            policy: &policy,
-            first,
-            pool,
+            policy: &Arc::new(compile_policy(cluster, pick_first.is_some())?),
+            pick_first,
+            pool: &maker.pool,
             tls: tls.as_ref(),
         };
-        let priorities = make_priorities(of, before, &settings);
-        let priorities = priorities.map_err(|found| refused(&found))?;
-        let limits = Limits::compile(&cluster, Priority::Default);
-        let limits = limits.map_err(|found| refused(&found))?;
-        let ejector = make_ejector(&cluster, before, pool).map_err(|found| refused(&found))?;
+        let priorities = make_priorities(snapshot, previous, &settings)?;
+        let limits = Limits::compile(cluster, Priority::Default)?;
+        let ejector = make_ejector(cluster, previous, &maker.pool)?;
         if let Some(ejector) = &ejector {
             ejector.set_hosts(priorities.iter().flat_map(Endpoints::hosts));
         }
-        let same_limits = before.filter(|before| before.limits == limits);
+
+        let same_limits = previous.filter(|previous| previous.limits == limits);
         Ok(Self {
             drops: priorities.first().map(Endpoints::drops).unwrap_or_default(),
-            load: Load::of(of, &priorities, client),
+            load: Load::new(snapshot, &priorities, &maker.client),
             priorities,
             breakers: same_limits.map_or_else(
                 || Arc::new(Breakers::new(limits)),
-                |before| Arc::clone(&before.breakers),
+                |previous| Arc::clone(&previous.breakers),
             ),
             limits,
             ejector,
             tls,
-            of: of.clone(),
+            snapshot: snapshot.clone(),
         })
     }
 
@@ -169,7 +187,7 @@ impl Leaf {
     ) -> Pick {
         match self.admit(host, priority, pool) {
             Ok(guard) => Pick::Ready(sender, guard),
-            Err(refused) => Pick::Dropped(refused),
+            Err(status) => Pick::Dropped(status),
         }
     }
 
@@ -182,22 +200,24 @@ impl Leaf {
         priority: usize,
         pool: &Pool,
     ) -> Result<Guard, Status> {
-        let name = self.of.name();
+        let name = self.snapshot.name();
         if let Some(dropped) = self.drops.decide(&mut || pool.random()) {
             let (Dropped::Overload(category) | Dropped::Unconditional(category)) = dropped;
             self.count_drop(category);
             let message = format!("the cluster {name} drops calls of the category {category}");
             return Err(Status::unavailable(message));
         }
+
         if !self.breakers.try_request() {
             self.count_drop("");
             let message = format!("the cluster {name} has as many calls as it may have");
             return Err(Status::unavailable(message));
         }
+
         host.counters().start();
         let load = self.load.as_ref();
         let reporter = load.and_then(|load| load.localities.get(priority)?.get(host.locality()));
-        Ok(Guard(Some(Counted {
+        Ok(Guard(Some(CountedCall {
             load: reporter.map(LocalityReporter::begin),
             leaf: Arc::clone(self),
             host,
@@ -225,38 +245,39 @@ fn compile_policy(
     }
 }
 
-/// Makes the endpoints of each priority of a cluster. Those of `before` keep
-/// what was counted of them. There are none while the cluster has no assignment.
+/// Makes the endpoints of each priority of a cluster. Endpoints that were in
+/// `previous` keep what was counted of them. Returns none while the cluster has
+/// no assignment.
 fn make_priorities(
-    of: &ClusterSnapshot,
-    before: Option<&Leaf>,
+    snapshot: &ClusterSnapshot,
+    previous: Option<&Leaf>,
     settings: &EndpointSettings<'_>,
 ) -> Result<Vec<Endpoints>, trunkline_traffic::Findings> {
-    let assignment = super::hosts::assignment(of);
-    let assignments = assignment.map(|of| grpc::priorities(&of));
+    let assignment = super::hosts::assignment(snapshot);
+    let assignments = assignment.map(|assignment| grpc::priorities(&assignment));
     let assignments = assignments.unwrap_or_default();
 
-    let before_of = |index: usize| before.and_then(|leaf| leaf.priorities.get(index));
+    let previous_endpoints = |index: usize| previous.and_then(|leaf| leaf.priorities.get(index));
     let priorities = assignments.iter().enumerate();
     let priorities = priorities
-        .map(|(index, assignment)| Endpoints::new(assignment, before_of(index), settings));
+        .map(|(index, assignment)| Endpoints::new(assignment, previous_endpoints(index), settings));
     priorities.collect()
 }
 
-/// Returns the ejection of outliers of a cluster; `None` if it has none. That
-/// of `before` goes on if its settings are the same.
+/// Returns the ejector of a cluster; `None` if the cluster has no outlier
+/// detection. The ejector of `previous` goes on if its settings are the same.
 fn make_ejector(
     cluster: &Cluster,
-    before: Option<&Leaf>,
+    previous: Option<&Leaf>,
     pool: &Arc<Pool>,
 ) -> Result<Option<Arc<Ejector>>, trunkline_traffic::Findings> {
-    let Some(given) = &cluster.outlier_detection else {
+    let Some(detection) = &cluster.outlier_detection else {
         return Ok(None);
     };
-    let settings = grpc::outlier_detection(given);
-    let before = before.and_then(|leaf| leaf.ejector.as_ref());
-    if let Some(same) = before.filter(|ejector| ejector.settings == settings) {
-        return Ok(Some(Arc::clone(same)));
+    let settings = grpc::outlier_detection(detection);
+    let previous = previous.and_then(|leaf| leaf.ejector.as_ref());
+    if let Some(ejector) = previous.filter(|ejector| ejector.settings == settings) {
+        return Ok(Some(Arc::clone(ejector)));
     }
     Ejector::start(&settings, pool).map(|ejector| Some(Arc::new(ejector)))
 }
@@ -264,27 +285,33 @@ fn make_ejector(
 impl Load {
     /// Makes the reporters of a cluster; `None` if its load is not to be
     /// reported.
-    fn of(of: &ClusterSnapshot, priorities: &[Endpoints], client: &Client) -> Option<Self> {
-        let cluster = of.value()?;
+    fn new(snapshot: &ClusterSnapshot, priorities: &[Endpoints], client: &Client) -> Option<Self> {
+        let cluster = snapshot.value()?;
         cluster.lrs_server.as_ref()?;
-        let reporter = client.load_reporter(&cluster).ok()?;
+        let server_reporter = client.load_reporter(&cluster).ok()?;
         let eds = cluster.eds_cluster_config.as_ref();
         let service = eds.map_or("", |eds| eds.service_name.as_str());
-        let reporter = reporter.cluster(&cluster.name, service);
-        let of_priority = |(priority, endpoints): (usize, &Endpoints)| {
+        let reporter = server_reporter.cluster(&cluster.name, service);
+
+        let make_locality_reporters = |(priority, endpoints): (usize, &Endpoints)| {
             let priority = u32::try_from(priority).unwrap_or(u32::MAX);
             let mut localities = HashMap::new();
             for host in endpoints.hosts() {
                 let locality = host.locality();
                 if !localities.contains_key(locality) {
-                    let counted = reporter.locality(&locality_message(locality), priority);
-                    localities.insert(locality.clone(), counted);
+                    let locality_reporter =
+                        reporter.locality(&locality_message(locality), priority);
+                    localities.insert(locality.clone(), locality_reporter);
                 }
             }
             localities
         };
         Some(Self {
-            localities: priorities.iter().enumerate().map(of_priority).collect(),
+            localities: priorities
+                .iter()
+                .enumerate()
+                .map(make_locality_reporters)
+                .collect(),
             cluster: reporter,
         })
     }
@@ -299,12 +326,14 @@ fn locality_message(locality: &Locality) -> LocalityMessage {
     }
 }
 
-/// A call under way at an endpoint. One that is dropped has failed.
+/// A call under way at an endpoint. Where a guard is dropped, the call has
+/// failed.
 #[derive(Debug)]
-pub(super) struct Guard(Option<Counted>);
+pub(super) struct Guard(Option<CountedCall>);
 
+/// Where a call is counted until it ends.
 #[derive(Debug)]
-struct Counted {
+struct CountedCall {
     leaf: Arc<Leaf>,
     host: Arc<Host>,
     load: Option<Call>,
@@ -324,13 +353,13 @@ pub(super) enum Outcome {
 impl Guard {
     /// Returns the address of the endpoint; `None` once the call has ended.
     pub(super) fn address(&self) -> Option<&str> {
-        self.0.as_ref().map(|counted| counted.host.address())
+        self.0.as_ref().map(|call| call.host.address())
     }
 
     /// Returns the scheme of a request to the endpoint, by whether it speaks
     /// TLS.
     pub(super) fn scheme(&self) -> Scheme {
-        let leaf = self.0.as_ref().map(|counted| &counted.leaf);
+        let leaf = self.0.as_ref().map(|call| &call.leaf);
         match leaf.is_some_and(|leaf| leaf.tls.is_some()) {
             true => Scheme::HTTPS,
             false => Scheme::HTTP,
@@ -339,7 +368,7 @@ impl Guard {
 
     /// Ends the call and counts how. Does nothing if it has ended already.
     pub(super) fn end(&mut self, outcome: Outcome) {
-        let Some(Counted { leaf, host, load }) = self.0.take() else {
+        let Some(CountedCall { leaf, host, load }) = self.0.take() else {
             return;
         };
         host.counters().end();

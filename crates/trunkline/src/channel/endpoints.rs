@@ -32,22 +32,23 @@ pub(super) struct Endpoints {
 struct Turn {
     hosts: HostSets,
     balancer: Balancer,
-    /// Who has all calls, instead of those that the balancer chooses.
+    /// The endpoint that has all calls. Without one the balancer chooses.
     first: Option<First>,
-    /// The changes of connections that it has taken into account.
-    seen: u64,
-    /// Whether any endpoint was being connected to, and why one failed, when the
-    /// balancer was told. What connections are by now says nothing of what it
-    /// chooses.
+    /// The changes of connections that the balancer has taken into account.
+    seen_changes: u64,
+    /// Whether any endpoint was being connected to, and why one failed, when
+    /// the balancer was told. What connections are by now says nothing of what
+    /// it chooses.
     is_connecting: bool,
-    failed: Option<Arc<str>>,
+    failure: Option<Arc<str>>,
 }
 
 /// What the priorities of a cluster share.
 #[derive(Debug)]
 pub(super) struct EndpointSettings<'s> {
     pub(super) policy: &'s Arc<Policy>,
-    pub(super) first: Option<PickFirst>,
+    /// `None`: the policy chooses among all endpoints.
+    pub(super) pick_first: Option<PickFirst>,
     pub(super) pool: &'s Arc<Pool>,
     pub(super) tls: Option<&'s Arc<Tls>>,
 }
@@ -64,31 +65,37 @@ pub(super) enum Chosen {
 }
 
 impl Endpoints {
-    /// Makes the endpoints of an assignment. Those that were there before keep
-    /// what was counted of them.
+    /// Makes the endpoints of an assignment. Those that are in `previous`, too,
+    /// keep what was counted of them.
     pub(super) fn new(
         assignment: &ClusterLoadAssignment,
-        before: Option<&Self>,
-        of: &EndpointSettings<'_>,
+        previous: Option<&Self>,
+        settings: &EndpointSettings<'_>,
     ) -> Result<Self, Findings> {
-        let EndpointSettings { policy, pool, .. } = of;
-        let mut hosts = before.map_or_else(HostSets::default, |old| old.lock_turn().hosts.clone());
+        let EndpointSettings { policy, pool, .. } = settings;
+        let mut hosts =
+            previous.map_or_else(HostSets::default, |old| old.lock_turn().hosts.clone());
         hosts.update(assignment, pool.now())?;
         let subchannels = hosts.hosts().filter_map(|host| {
             let address: SocketAddr = host.address().parse().ok()?;
-            Some((host.address().into(), pool.subchannel(address, of.tls)))
+            Some((
+                host.address().into(),
+                pool.subchannel(address, settings.tls),
+            ))
         });
         let subchannels = subchannels.collect();
         let balancer = Balancer::new(Arc::clone(policy), &hosts, None, pool.random(), pool.now());
-        let first = of.first.map(|first| {
-            let before = before.map(Self::lock_turn);
-            let before = before.as_ref().and_then(|turn| turn.first.as_ref());
+
+        let first = settings.pick_first.map(|pick_first| {
+            let old_turn = previous.map(Self::lock_turn);
+            let old_first = old_turn.as_ref().and_then(|turn| turn.first.as_ref());
             let mut draw = || pool.random();
-            let random = first
+            let random = pick_first
                 .shuffles
                 .then_some(&mut draw as &mut dyn FnMut() -> u64);
-            First::new(hosts.hosts().cloned().collect(), before, random)
+            First::new(hosts.hosts().cloned().collect(), old_first, random)
         });
+
         let endpoints = Self {
             pool: Arc::clone(pool),
             subchannels,
@@ -97,9 +104,9 @@ impl Endpoints {
                 hosts,
                 balancer,
                 first,
-                seen: pool.changes(),
+                seen_changes: pool.changes(),
                 is_connecting: false,
-                failed: None,
+                failure: None,
             }),
         };
         endpoints.refresh_balancer(&mut endpoints.lock_turn());
@@ -116,16 +123,20 @@ impl Endpoints {
         self.lock_turn().hosts.drops().clone()
     }
 
-    /// Chooses the endpoint of a call: by `hash`, if the policy goes by hashes.
+    /// Chooses the endpoint of a call: the first one that works, if the policy
+    /// is to pick the first, or else the choice of the balancer, by `hash` if
+    /// its policy goes by hashes.
     pub(super) fn choose(&self, hash: Option<u64>) -> Chosen {
         let mut turn = self.lock_turn();
         if let Some(first) = &mut turn.first {
             return first.choose(|host| self.link(host));
         }
+
         let changes = self.pool.changes();
-        if std::mem::replace(&mut turn.seen, changes) != changes {
+        if std::mem::replace(&mut turn.seen_changes, changes) != changes {
             self.refresh_balancer(&mut turn);
         }
+
         let context = PickContext {
             hash,
             now: self.pool.now(),
@@ -150,7 +161,7 @@ impl Endpoints {
     /// Chooses the endpoint with this address; `None` if there is none.
     pub(super) fn choose_address(&self, address: &str) -> Option<Chosen> {
         let turn = self.lock_turn();
-        let host = turn.hosts.hosts().find(|of| of.address() == address)?;
+        let host = turn.hosts.hosts().find(|host| host.address() == address)?;
         Some(match self.link(host) {
             Link::Ready(sender) => Chosen::Ready(Arc::clone(host), sender),
             Link::Connecting => Chosen::Wait,
@@ -161,7 +172,7 @@ impl Endpoints {
     /// Tells the balancer which endpoints are connected. The others count as
     /// failing their health check.
     fn refresh_balancer(&self, turn: &mut Turn) {
-        let (mut is_connecting, mut failed) = (false, None);
+        let (mut is_connecting, mut failure) = (false, None);
         for host in turn.hosts.hosts() {
             let is_out = match self.link(host) {
                 Link::Ready(_) => false,
@@ -170,13 +181,13 @@ impl Endpoints {
                     !self.is_hashed
                 }
                 Link::Failed(error) => {
-                    failed = Some(error);
+                    failure = Some(error);
                     true
                 }
             };
             host.counters().set_fails_check(is_out);
         }
-        (turn.is_connecting, turn.failed) = (is_connecting, failed);
+        (turn.is_connecting, turn.failure) = (is_connecting, failure);
         let Turn {
             hosts, balancer, ..
         } = turn;
@@ -195,6 +206,7 @@ impl Endpoints {
         }
     }
 
+    /// Locks the balancer. Ignores poison: a call that panicked ends alone.
     fn lock_turn(&self) -> std::sync::MutexGuard<'_, Turn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -207,7 +219,7 @@ impl Turn {
         let nobody = || "it has no healthy endpoint".into();
         match self.is_connecting {
             true => Chosen::Wait,
-            false => Chosen::Failed(self.failed.clone().unwrap_or_else(nobody)),
+            false => Chosen::Failed(self.failure.clone().unwrap_or_else(nobody)),
         }
     }
 }

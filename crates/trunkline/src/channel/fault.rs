@@ -61,21 +61,24 @@ impl Fault {
             return None;
         }
         let message = HttpFault::decode(&*any.value).ok()?;
-        let delay = message.delay.and_then(|given| {
-            let delay = match given.fault_delay_secifier? {
+
+        let delay = message.delay.and_then(|fault_delay| {
+            let delay = match fault_delay.fault_delay_secifier? {
                 FaultDelaySecifier::FixedDelay(fixed) => Delay::Fixed(duration(&fixed)),
                 FaultDelaySecifier::HeaderDelay(_) => Delay::Header,
             };
-            Some((delay, fraction(given.percentage.as_ref())))
+            Some((delay, fraction(fault_delay.percentage.as_ref())))
         });
-        let abort = message.abort.and_then(|given| {
-            let abort = match given.error_type? {
+
+        let abort = message.abort.and_then(|fault_abort| {
+            let abort = match fault_abort.error_type? {
                 ErrorType::HttpStatus(status) => Abort::Fixed(code_of_http(status)),
                 ErrorType::GrpcStatus(code) => Abort::Fixed(code_of(code)),
                 ErrorType::HeaderAbort(_) => Abort::Header,
             };
-            Some((abort, fraction(given.percentage.as_ref())))
+            Some((abort, fraction(fault_abort.percentage.as_ref())))
         });
+
         Some(Self {
             delay,
             abort,
@@ -88,33 +91,37 @@ impl Fault {
     /// Decides which faults are injected into a call with these headers, by a
     /// random number for each kind.
     pub(super) fn decide(&self, headers: &Headers, mut random: impl FnMut() -> u64) -> Injection {
-        let number = |name: &str| headers.text(name)?.parse::<u64>().ok();
+        let header_number = |name: &str| headers.text(name)?.parse::<u64>().ok();
         // A header may make a fault rarer, not more frequent.
-        let asked = |fraction: Fraction, name: &str| Fraction {
-            numerator: number(name).map_or(fraction.numerator, |of| of.min(fraction.numerator)),
+        let limit_by_header = |fraction: Fraction, name: &str| Fraction {
+            numerator: header_number(name)
+                .map_or(fraction.numerator, |asked| asked.min(fraction.numerator)),
             ..fraction
         };
+
         let delay = self.delay.and_then(|(delay, fraction)| {
             let (delay, fraction) = match delay {
                 Delay::Fixed(delay) => (delay, fraction),
                 Delay::Header => (
-                    Duration::from_millis(number(DELAY)?),
-                    asked(fraction, DELAY_PERCENTAGE),
+                    Duration::from_millis(header_number(DELAY)?),
+                    limit_by_header(fraction, DELAY_PERCENTAGE),
                 ),
             };
             fraction.includes(random()).then_some(delay)
         });
+
         let abort = self.abort.and_then(|(abort, fraction)| {
             let by_header = || {
-                let grpc = number(ABORT_GRPC).map(|code| code_of(clamp(code)));
-                grpc.or_else(|| Some(code_of_http(clamp(number(ABORT_HTTP)?))))
+                let grpc = header_number(ABORT_GRPC).map(|code| code_of(clamp(code)));
+                grpc.or_else(|| Some(code_of_http(clamp(header_number(ABORT_HTTP)?))))
             };
             let (code, fraction) = match abort {
                 Abort::Fixed(code) => (code, fraction),
-                Abort::Header => (by_header()?, asked(fraction, ABORT_PERCENTAGE)),
+                Abort::Header => (by_header()?, limit_by_header(fraction, ABORT_PERCENTAGE)),
             };
             fraction.includes(random()).then_some(code)
         });
+
         Injection { delay, abort }
     }
 }
@@ -133,11 +140,12 @@ impl Drop for ActiveFault {
 }
 
 impl ActiveFaults {
-    /// Counts a call that has a fault; `None` if there are `max` already.
+    /// Counts a call that has a fault, until the guard is dropped; returns
+    /// `None` if `max` calls have one already.
     fn enter(&self, max: u64) -> Option<ActiveFault> {
-        let before = self.0.fetch_add(1, Ordering::Relaxed);
+        let previous_count = self.0.fetch_add(1, Ordering::Relaxed);
         let active = ActiveFault(Arc::clone(&self.0));
-        (before < max).then_some(active)
+        (previous_count < max).then_some(active)
     }
 
     /// Delays a call, or makes it fail with a status, as a filter says. Does
@@ -166,21 +174,21 @@ impl ActiveFaults {
 }
 
 /// Returns a percentage as a fraction; one that is left out is zero.
-fn fraction(given: Option<&FractionalPercent>) -> Fraction {
+fn fraction(percentage: Option<&FractionalPercent>) -> Fraction {
     use fractional_percent::DenominatorType;
-    let Some(given) = given else {
+    let Some(percentage) = percentage else {
         return Fraction {
             numerator: 0,
             denominator: 100,
         };
     };
-    let denominator = match given.denominator() {
+    let denominator = match percentage.denominator() {
         DenominatorType::Hundred => 100,
         DenominatorType::TenThousand => 10_000,
         DenominatorType::Million => 1_000_000,
     };
     Fraction {
-        numerator: given.numerator.into(),
+        numerator: percentage.numerator.into(),
         denominator,
     }
 }
@@ -191,6 +199,7 @@ pub(super) fn duration(message: &trunkline_proto::envoy::google::protobuf::Durat
     Duration::new(seconds, u32::try_from(message.nanos).unwrap_or(0))
 }
 
+/// Returns a number as one of 32 bits; a larger one becomes the largest.
 fn clamp(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

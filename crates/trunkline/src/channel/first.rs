@@ -20,7 +20,7 @@ impl First {
     /// The endpoint that had the calls before keeps them if it is there still.
     pub(super) fn new(
         mut order: Vec<Arc<Host>>,
-        before: Option<&Self>,
+        previous: Option<&Self>,
         random: Option<&mut dyn FnMut() -> u64>,
     ) -> Self {
         if let Some(random) = random {
@@ -30,29 +30,32 @@ impl First {
                 order.swap(last, other);
             }
         }
-        let current = before.and_then(|before| before.current.as_deref());
-        let current = current.filter(|current| order.iter().any(|of| of.address() == *current));
+
+        let current = previous.and_then(|first| first.current.as_deref());
+        let current = current.filter(|current| order.iter().any(|host| host.address() == *current));
         Self {
             current: current.map(Into::into),
             order,
         }
     }
 
-    /// Chooses the endpoint of a call: the one of the calls before, or the first
-    /// that does not fail.
+    /// Chooses the endpoint of a call: the one of the calls before, or the
+    /// first that does not fail. Returns `Wait` if that one is being connected
+    /// to.
     pub(super) fn choose(&mut self, link: impl Fn(&Host) -> Link) -> Chosen {
         let current = self.current.take();
         let current = self
             .order
             .iter()
-            .find(|of| current.as_deref() == Some(of.address()));
+            .find(|host| current.as_deref() == Some(host.address()));
         if let Some(host) = current
             && let Link::Ready(sender) = link(host)
         {
             self.current = Some(host.address().into());
             return Chosen::Ready(Arc::clone(host), sender);
         }
-        let mut failed: Arc<str> = "it has no healthy endpoint".into();
+
+        let mut failure: Arc<str> = "it has no healthy endpoint".into();
         for host in &self.order {
             match link(host) {
                 Link::Ready(sender) => {
@@ -60,9 +63,9 @@ impl First {
                     return Chosen::Ready(Arc::clone(host), sender);
                 }
                 Link::Connecting => return Chosen::Wait,
-                Link::Failed(why) => failed = why,
+                Link::Failed(why) => failure = why,
             }
         }
-        Chosen::Failed(failed)
+        Chosen::Failed(failure)
     }
 }

@@ -33,9 +33,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for FirstBytes<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<Result<()>> {
-        let before = buffer.filled().len();
+        let old_length = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
-        if buffer.filled().len() > before
+        if buffer.filled().len() > old_length
             && let Some(arrival) = self.arrival.take()
         {
             // Nobody may wait for it any more.

@@ -57,7 +57,7 @@ const RETRY_ON: [&str; 5] = [
 /// knows their fields. Its one virtual host matches every authority, because it
 /// was chosen already.
 pub(super) fn routes(host: &VirtualHost) -> RouteConfiguration {
-    let only = VirtualHost {
+    let virtual_host = VirtualHost {
         name: host.name.clone(),
         domains: vec!["*".to_owned()],
         routes: host.routes.iter().filter_map(route).collect(),
@@ -66,14 +66,14 @@ pub(super) fn routes(host: &VirtualHost) -> RouteConfiguration {
         ..VirtualHost::default()
     };
     RouteConfiguration {
-        virtual_hosts: vec![only],
+        virtual_hosts: vec![virtual_host],
         ..RouteConfiguration::default()
     }
 }
 
 /// Returns what of a route counts; `None` if gRPC passes it over (A28).
-fn route(given: &Route) -> Option<Route> {
-    let conditions = given.r#match.as_ref()?;
+fn route(route: &Route) -> Option<Route> {
+    let conditions = route.r#match.as_ref()?;
     let is_known = matches!(
         conditions.path_specifier,
         Some(PathSpecifier::Prefix(_) | PathSpecifier::Path(_) | PathSpecifier::SafeRegex(_))
@@ -81,13 +81,13 @@ fn route(given: &Route) -> Option<Route> {
     if !is_known || !conditions.query_parameters.is_empty() {
         return None;
     }
-    let action = match given.action.as_ref()? {
+    let action = match route.action.as_ref()? {
         Action::Route(action) => Action::Route(route_action(action)?),
         // A call that takes such a route fails.
         _ => Action::NonForwardingAction(NonForwardingAction {}),
     };
     Some(Route {
-        name: given.name.clone(),
+        name: route.name.clone(),
         r#match: Some(RouteMatch {
             path_specifier: conditions.path_specifier.clone(),
             case_sensitive: conditions.case_sensitive,
@@ -96,7 +96,7 @@ fn route(given: &Route) -> Option<Route> {
             ..RouteMatch::default()
         }),
         action: Some(action),
-        typed_per_filter_config: given.typed_per_filter_config.clone(),
+        typed_per_filter_config: route.typed_per_filter_config.clone(),
         ..Route::default()
     })
 }
@@ -107,10 +107,10 @@ fn route_action(action: &RouteAction) -> Option<RouteAction> {
     let clusters = match action.cluster_specifier.as_ref()? {
         ClusterSpecifier::Cluster(name) => ClusterSpecifier::Cluster(name.clone()),
         ClusterSpecifier::WeightedClusters(weighted) => {
-            let clusters = weighted.clusters.iter().map(|one| ClusterWeight {
-                name: one.name.clone(),
-                weight: one.weight,
-                typed_per_filter_config: one.typed_per_filter_config.clone(),
+            let clusters = weighted.clusters.iter().map(|cluster| ClusterWeight {
+                name: cluster.name.clone(),
+                weight: cluster.weight,
+                typed_per_filter_config: cluster.typed_per_filter_config.clone(),
                 ..ClusterWeight::default()
             });
             ClusterSpecifier::WeightedClusters(WeightedCluster {
@@ -133,9 +133,11 @@ fn route_action(action: &RouteAction) -> Option<RouteAction> {
 
 /// Returns the limit of a call: the one for the header `grpc-timeout`, whether
 /// the call has that or not, or else the plain one (A31).
-fn max_stream_duration(given: &MaxStreamDuration) -> MaxStreamDuration {
+fn max_stream_duration(limits: &MaxStreamDuration) -> MaxStreamDuration {
     MaxStreamDuration {
-        max_stream_duration: given.grpc_timeout_header_max.or(given.max_stream_duration),
+        max_stream_duration: limits
+            .grpc_timeout_header_max
+            .or(limits.max_stream_duration),
         ..MaxStreamDuration::default()
     }
 }
@@ -169,10 +171,10 @@ fn hash_policy(policy: &HashPolicy) -> Option<HashPolicy> {
 /// [`MAX_RETRIES`] retries (A6).
 fn retry_policy(policy: &RetryPolicy) -> RetryPolicy {
     let words = policy.retry_on.split(',').map(str::trim);
-    let known: Vec<_> = words.filter(|word| RETRY_ON.contains(word)).collect();
+    let conditions: Vec<_> = words.filter(|word| RETRY_ON.contains(word)).collect();
     let retries = policy.num_retries.map_or(1, |number| number.value);
     RetryPolicy {
-        retry_on: known.join(","),
+        retry_on: conditions.join(","),
         num_retries: Some(UInt32Value {
             value: retries.min(MAX_RETRIES),
         }),
@@ -187,22 +189,27 @@ fn retry_policy(policy: &RetryPolicy) -> RetryPolicy {
 /// before any that is known (A62).
 pub(super) fn pick_first(cluster: &Cluster) -> Option<PickFirst> {
     let list = cluster.load_balancing_policy.as_ref();
-    let mut configs = list.into_iter().flat_map(|list| &list.policies).map(|one| {
-        let extension = one.typed_extension_config.as_ref();
-        extension.and_then(|extension| extension.typed_config.as_ref())
-    });
-    let is_it = |any: &&Any| full_name(&any.type_url) == PICK_FIRST;
-    let place = configs.position(|any| any.as_ref().is_some_and(is_it));
+    let mut configs = list
+        .into_iter()
+        .flat_map(|list| &list.policies)
+        .map(|policy| {
+            let extension = policy.typed_extension_config.as_ref();
+            extension.and_then(|extension| extension.typed_config.as_ref())
+        });
+    let is_pick_first = |any: &&Any| full_name(&any.type_url) == PICK_FIRST;
+    let place = configs.position(|any| any.as_ref().is_some_and(is_pick_first));
     let Some(place) = place else {
-        let by_name = cluster.cluster_discovery_type
+        let is_by_dns = cluster.cluster_discovery_type
             == Some(ClusterDiscoveryType::Type(DiscoveryType::LogicalDns.into()));
-        return by_name.then(PickFirst::default);
+        return is_by_dns.then(PickFirst::default);
     };
-    let mut before = cluster.clone();
-    let list = before.load_balancing_policy.as_mut()?;
+
+    // A policy before it that can be used comes first (A62).
+    let mut earlier = cluster.clone();
+    let list = earlier.load_balancing_policy.as_mut()?;
     let config = list.policies[place].typed_extension_config.take()?;
     list.policies.truncate(place);
-    if Policy::compile(&balancing(&before)).is_ok() {
+    if Policy::compile(&balancing(&earlier)).is_ok() {
         return None;
     }
     let config = PickFirstMessage::decode(&*config.typed_config?.value).ok()?;
@@ -224,12 +231,13 @@ pub(super) struct PickFirst {
 pub(super) fn balancing(cluster: &Cluster) -> Cluster {
     let list = cluster.load_balancing_policy.as_ref();
     let has_ring = list.is_some_and(|list| {
-        let all = list.policies.iter();
-        let any = all.filter_map(|one| one.typed_extension_config.as_ref()?.typed_config.as_ref());
-        any.into_iter()
-            .any(|any| any.type_url.ends_with("RingHash"))
+        let mut configs = list.policies.iter().filter_map(|policy| {
+            let extension = policy.typed_extension_config.as_ref()?;
+            extension.typed_config.as_ref()
+        });
+        configs.any(|config| config.type_url.ends_with("RingHash"))
     });
-    let weighted = LocalityConfigSpecifier::LocalityWeightedLbConfig(LocalityWeightedLbConfig {});
+    let by_weight = LocalityConfigSpecifier::LocalityWeightedLbConfig(LocalityWeightedLbConfig {});
     Cluster {
         name: cluster.name.clone(),
         lb_policy: cluster.lb_policy,
@@ -237,7 +245,7 @@ pub(super) fn balancing(cluster: &Cluster) -> Cluster {
         load_balancing_policy: cluster.load_balancing_policy.clone(),
         common_lb_config: Some(CommonLbConfig {
             healthy_panic_threshold: Some(Percent { value: 0.0 }),
-            locality_config_specifier: (list.is_none() || has_ring).then_some(weighted),
+            locality_config_specifier: (list.is_none() || has_ring).then_some(by_weight),
             ..CommonLbConfig::default()
         }),
         ..Cluster::default()
@@ -265,23 +273,23 @@ fn lb_config(cluster: &Cluster) -> Option<LbConfig> {
 
 /// Returns what counts of the ejection of outliers: success rates and failure
 /// percentages, and not errors in a row (A50).
-pub(super) fn outlier_detection(given: &OutlierDetection) -> OutlierDetection {
+pub(super) fn outlier_detection(detection: &OutlierDetection) -> OutlierDetection {
     let never = Some(UInt32Value { value: 0 });
     OutlierDetection {
-        interval: given.interval,
-        base_ejection_time: given.base_ejection_time,
-        max_ejection_time: given.max_ejection_time,
-        max_ejection_percent: given.max_ejection_percent,
+        interval: detection.interval,
+        base_ejection_time: detection.base_ejection_time,
+        max_ejection_time: detection.max_ejection_time,
+        max_ejection_percent: detection.max_ejection_percent,
         enforcing_consecutive_5xx: never,
         enforcing_consecutive_gateway_failure: never,
-        enforcing_success_rate: given.enforcing_success_rate,
-        success_rate_minimum_hosts: given.success_rate_minimum_hosts,
-        success_rate_request_volume: given.success_rate_request_volume,
-        success_rate_stdev_factor: given.success_rate_stdev_factor,
-        failure_percentage_threshold: given.failure_percentage_threshold,
-        enforcing_failure_percentage: given.enforcing_failure_percentage,
-        failure_percentage_minimum_hosts: given.failure_percentage_minimum_hosts,
-        failure_percentage_request_volume: given.failure_percentage_request_volume,
+        enforcing_success_rate: detection.enforcing_success_rate,
+        success_rate_minimum_hosts: detection.success_rate_minimum_hosts,
+        success_rate_request_volume: detection.success_rate_request_volume,
+        success_rate_stdev_factor: detection.success_rate_stdev_factor,
+        failure_percentage_threshold: detection.failure_percentage_threshold,
+        enforcing_failure_percentage: detection.enforcing_failure_percentage,
+        failure_percentage_minimum_hosts: detection.failure_percentage_minimum_hosts,
+        failure_percentage_request_volume: detection.failure_percentage_request_volume,
         ..OutlierDetection::default()
     }
 }
@@ -291,43 +299,55 @@ pub(super) fn outlier_detection(given: &OutlierDetection) -> OutlierDetection {
 ///
 /// A locality without a weight has no calls if another one of its priority has
 /// one. Where none has, all are equal; gRPC would have no endpoint.
-pub(super) fn priorities(given: &ClusterLoadAssignment) -> Vec<ClusterLoadAssignment> {
+pub(super) fn priorities(assignment: &ClusterLoadAssignment) -> Vec<ClusterLoadAssignment> {
     let mut by_priority = std::collections::BTreeMap::<u32, Vec<LocalityLbEndpoints>>::new();
-    for locality in &given.endpoints {
-        let usable = locality.lb_endpoints.iter().filter(|of| is_usable(of));
-        let of = by_priority.entry(locality.priority).or_default();
-        of.push(LocalityLbEndpoints {
+    for locality in &assignment.endpoints {
+        let usable = locality
+            .lb_endpoints
+            .iter()
+            .filter(|endpoint| is_usable(endpoint));
+        let localities = by_priority.entry(locality.priority).or_default();
+        localities.push(LocalityLbEndpoints {
             locality: locality.locality.clone(),
             lb_endpoints: usable.cloned().collect(),
             load_balancing_weight: locality.load_balancing_weight,
             ..LocalityLbEndpoints::default()
         });
     }
-    let drops = given.policy.as_ref().map(|of| of.drop_overloads.clone());
-    let mut all = Vec::new();
-    for mut endpoints in by_priority.into_values() {
-        if endpoints.iter().all(|of| of.lb_endpoints.is_empty()) {
-            continue;
+
+    let has_endpoint = |locality: &LocalityLbEndpoints| !locality.lb_endpoints.is_empty();
+    let priorities = by_priority.into_values();
+    let usable_priorities = priorities.filter(|localities| localities.iter().any(has_endpoint));
+    usable_priorities
+        .map(|localities| make_priority(assignment, localities))
+        .collect()
+}
+
+/// Makes the assignment of one priority. It drops as many calls as `assignment`.
+fn make_priority(
+    assignment: &ClusterLoadAssignment,
+    mut localities: Vec<LocalityLbEndpoints>,
+) -> ClusterLoadAssignment {
+    let has_weight = |locality: &LocalityLbEndpoints| locality.load_balancing_weight.is_some();
+    if !localities.iter().any(has_weight) {
+        for locality in &mut localities {
+            locality.load_balancing_weight = Some(UInt32Value { value: 1 });
         }
-        let has_weight = |of: &LocalityLbEndpoints| of.load_balancing_weight.is_some();
-        if !endpoints.iter().any(has_weight) {
-            for locality in &mut endpoints {
-                locality.load_balancing_weight = Some(UInt32Value { value: 1 });
-            }
-        }
-        all.push(ClusterLoadAssignment {
-            cluster_name: given.cluster_name.clone(),
-            endpoints,
-            policy: Some(AssignmentPolicy {
-                drop_overloads: drops.clone().unwrap_or_default(),
-                // One endpoint that can be used is enough for all calls.
-                overprovisioning_factor: Some(UInt32Value { value: u32::MAX }),
-                ..AssignmentPolicy::default()
-            }),
-            ..ClusterLoadAssignment::default()
-        });
     }
-    all
+
+    let policy = assignment.policy.as_ref();
+    let drop_overloads = policy.map(|policy| policy.drop_overloads.clone());
+    ClusterLoadAssignment {
+        cluster_name: assignment.cluster_name.clone(),
+        endpoints: localities,
+        policy: Some(AssignmentPolicy {
+            drop_overloads: drop_overloads.unwrap_or_default(),
+            // One endpoint that can be used is enough for all calls.
+            overprovisioning_factor: Some(UInt32Value { value: u32::MAX }),
+            ..AssignmentPolicy::default()
+        }),
+        ..ClusterLoadAssignment::default()
+    }
 }
 
 /// Returns whether calls may go to an endpoint, by its health as the assignment

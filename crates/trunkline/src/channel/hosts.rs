@@ -16,15 +16,15 @@ use crate::client::tree::ClusterSnapshot;
 /// Returns the endpoints of a cluster: by EDS, from inside of the cluster, or
 /// as DNS found them for the hosts in it (A37). Returns `None` while they are
 /// not known.
-pub(super) fn assignment(of: &ClusterSnapshot) -> Option<Arc<ClusterLoadAssignment>> {
-    let hosts: Vec<_> = of.hosts().collect();
+pub(super) fn assignment(cluster: &ClusterSnapshot) -> Option<Arc<ClusterLoadAssignment>> {
+    let hosts: Vec<_> = cluster.hosts().collect();
     if hosts.is_empty() {
-        return of.load_assignment();
+        return cluster.load_assignment();
     }
     let addresses = hosts.iter().filter_map(|host| host.addresses());
     let endpoints = addresses.flatten().map(endpoint);
     Some(Arc::new(ClusterLoadAssignment {
-        cluster_name: of.name().to_owned(),
+        cluster_name: cluster.name().to_owned(),
         endpoints: vec![LocalityLbEndpoints {
             lb_endpoints: endpoints.collect(),
             ..LocalityLbEndpoints::default()

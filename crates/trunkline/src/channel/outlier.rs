@@ -62,29 +62,34 @@ impl Ejector {
         let mut state = self.lock();
         let hosts = hosts.map(|host| (host.address().to_owned(), host));
         let hosts: HashMap<_, _> = hosts.collect();
-        let before = std::mem::replace(&mut state.hosts, hosts);
+        let old_hosts = std::mem::replace(&mut state.hosts, hosts);
+
         let State { outliers, hosts } = &mut *state;
-        for (address, host) in &before {
+        for (address, host) in &old_hosts {
             if !hosts.contains_key(address) {
                 outliers.remove(address);
                 host.counters().set_ejected(false);
             }
         }
-        for address in hosts.keys().filter(|of| !before.contains_key(*of)) {
+        for address in hosts
+            .keys()
+            .filter(|address| !old_hosts.contains_key(*address))
+        {
             outliers.add(address.clone());
         }
     }
 
     /// Counts a call to an endpoint that has ended, and ejects the endpoint if
     /// it is time for that.
-    pub(super) fn count(&self, host: &str, succeeded: bool) {
-        let status = if succeeded { 200 } else { 503 };
+    pub(super) fn count(&self, host: &str, is_success: bool) {
+        let status = if is_success { 200 } else { 503 };
         let mut state = self.lock();
         let (now, random) = (self.pool.now(), self.pool.random());
         let change = state.outliers.handle_status(host, status, now, random);
         state.apply_ejections(change, &self.pool);
     }
 
+    /// Locks the outliers. Ignores poison: a call that panicked ends alone.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -115,18 +120,18 @@ impl State {
 /// dropped.
 async fn run_timer(state: Weak<Mutex<State>>, pool: Arc<Pool>) {
     loop {
-        let Some(held) = state.upgrade() else {
+        let Some(ejector_state) = state.upgrade() else {
             return;
         };
         let wait = {
-            let mut state = held.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = ejector_state.lock().unwrap_or_else(PoisonError::into_inner);
             let changes = state
                 .outliers
                 .handle_timeout(pool.now(), &mut || pool.random());
             state.apply_ejections(changes, &pool);
             state.outliers.next_deadline().saturating_sub(pool.now())
         };
-        drop(held);
+        drop(ejector_state);
         tokio::time::sleep(wait.max(Duration::from_millis(1))).await;
     }
 }

@@ -10,8 +10,8 @@ use http_body::{Body as _, Frame};
 use tonic::Status;
 use tonic::body::Body;
 
-/// How much of a body is kept: gRPC's default.
-const KEPT: usize = 256 << 10;
+/// The most bytes of a body that are kept: gRPC's default.
+const MAX_KEPT: usize = 256 << 10;
 
 /// See the module's documentation.
 #[derive(Clone, Debug)]
@@ -22,8 +22,9 @@ pub(super) struct Replay {
 #[derive(Debug)]
 struct Shared {
     source: Body,
-    /// What was read of the source so far, unless it is committed.
-    kept: Vec<Bytes>,
+    /// The data that was read of the source so far. None is added once the call
+    /// is committed.
+    pieces: Vec<Bytes>,
     size: usize,
     is_committed: bool,
     is_over: bool,
@@ -44,7 +45,7 @@ impl Replay {
         let shared = Shared {
             is_over: source.is_end_stream(),
             source,
-            kept: Vec::new(),
+            pieces: Vec::new(),
             size: 0,
             is_committed: false,
             attempt: 0,
@@ -92,17 +93,18 @@ impl http_body::Body for Attempt {
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
         if shared.attempt != self.attempt {
-            let superseded = Status::cancelled("another attempt is made");
-            return Poll::Ready(Some(Err(superseded)));
+            let status = Status::cancelled("another attempt is made");
+            return Poll::Ready(Some(Err(status)));
         }
-        if let Some(kept) = shared.kept.get(self.next) {
-            let kept = kept.clone();
+        if let Some(piece) = shared.pieces.get(self.next) {
+            let piece = piece.clone();
             self.next += 1;
-            return Poll::Ready(Some(Ok(Frame::data(kept))));
+            return Poll::Ready(Some(Ok(Frame::data(piece))));
         }
         if shared.is_over {
             return Poll::Ready(None);
         }
+
         let frame = std::task::ready!(Pin::new(&mut shared.source).poll_frame(cx));
         match &frame {
             Some(Ok(frame)) => {
@@ -119,7 +121,7 @@ impl http_body::Body for Attempt {
 
     fn is_end_stream(&self) -> bool {
         let shared = lock(&self.shared);
-        shared.is_over && self.next >= shared.kept.len()
+        shared.is_over && self.next >= shared.pieces.len()
     }
 }
 
@@ -129,15 +131,16 @@ impl Shared {
     fn keep(&mut self, frame: &Frame<Bytes>) -> bool {
         let data = frame.data_ref();
         self.size += data.map_or(0, Bytes::len);
-        self.is_committed |= self.size > KEPT || data.is_none();
+        self.is_committed |= self.size > MAX_KEPT || data.is_none();
         if let Some(data) = data.filter(|_| !self.is_committed) {
-            self.kept.push(data.clone());
+            self.pieces.push(data.clone());
             return true;
         }
         false
     }
 }
 
+/// Locks the body of a call. Ignores poison: a call that panicked ends alone.
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -168,10 +171,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_long_body_is_sent_once() {
-        let long = Bytes::from(vec![0; KEPT + 1]);
+        let long = Bytes::from(vec![0; MAX_KEPT + 1]);
         let replay = Replay::new(Body::new(Full::new(long).map_err(|never| match never {})));
         assert!(!replay.is_committed());
-        assert_eq!(read(replay.attempt()).await.unwrap().len(), KEPT + 1);
+        assert_eq!(read(replay.attempt()).await.unwrap().len(), MAX_KEPT + 1);
         assert!(replay.is_committed());
     }
 }

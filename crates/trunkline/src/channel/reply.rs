@@ -37,7 +37,7 @@ impl ReplyBody {
         response.map(|body| Self {
             body,
             guard,
-            deadline: deadline.map(|at| Box::pin(tokio::time::sleep_until(at))),
+            deadline: deadline.map(|deadline| Box::pin(tokio::time::sleep_until(deadline))),
         })
     }
 }
@@ -46,6 +46,7 @@ impl http_body::Body for ReplyBody {
     type Data = Bytes;
     type Error = Status;
 
+    /// Polls the response first: what arrives with the deadline still counts.
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -65,11 +66,12 @@ impl http_body::Body for ReplyBody {
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(|error| status_of(&error))));
         }
+
         let deadline = this.deadline.as_mut();
         match deadline.is_some_and(|deadline| deadline.as_mut().poll(cx).is_ready()) {
             true => {
                 this.guard.end(Outcome::Failed);
-                Poll::Ready(Some(Err(too_late())))
+                Poll::Ready(Some(Err(too_late_status())))
             }
             false => Poll::Pending,
         }
@@ -85,7 +87,7 @@ impl http_body::Body for ReplyBody {
 }
 
 /// Returns the status of a call whose time is over.
-pub(super) fn too_late() -> Status {
+pub(super) fn too_late_status() -> Status {
     Status::deadline_exceeded("the deadline of the call has passed")
 }
 
@@ -97,7 +99,8 @@ pub(super) fn early_status<B>(response: &Response<B>) -> Option<Code> {
     in_headers.or_else(|| by_http().filter(|_| response.status() != http::StatusCode::OK))
 }
 
-/// Returns the gRPC status in some headers or trailers.
+/// Returns the gRPC status in some headers or trailers; `None` if they have
+/// none.
 fn status_in(headers: &HeaderMap) -> Option<Code> {
     let status = headers.get("grpc-status")?;
     Some(Code::from_bytes(status.as_bytes()))

@@ -40,7 +40,7 @@ pub(super) struct Decision<'t> {
     cluster: &'t str,
     /// The number that ring hash goes by.
     pub(super) hash: Option<u64>,
-    found: RouteMatch<'t>,
+    route_match: RouteMatch<'t>,
     forward: Forward<'t>,
 }
 
@@ -59,9 +59,9 @@ impl Head {
 
     /// Begins the retries of the call. Its headers have no say in them.
     pub(super) fn retries<'p>(&self, policy: &'p RetryPolicy) -> RetryState<'p> {
-        let none = Headers::new();
+        let no_headers = Headers::new();
         let request = Request {
-            headers: &none,
+            headers: &no_headers,
             ..self.request()
         };
         RetryState::new(policy, &request)
@@ -97,15 +97,16 @@ impl Routes {
     /// Compiles a virtual host.
     pub(super) fn compile(host: &VirtualHost) -> Result<Self, Status> {
         let table = RouteTable::compile(&grpc::routes(host));
-        let refused =
-            |found| Status::unavailable(format!("the virtual host {}: {found}", host.name));
+        let unusable =
+            |findings| Status::unavailable(format!("the virtual host {}: {findings}", host.name));
         Ok(Self {
-            table: table.map_err(refused)?,
+            table: table.map_err(unusable)?,
             runtime: Runtime::default(),
         })
     }
 
-    /// Decides where a call goes.
+    /// Decides where a call goes. An error is its status: no route matches, or
+    /// the route leads to no cluster.
     pub(super) fn route<'t>(&'t self, head: &'t Head) -> Result<Decision<'t>, Status> {
         let request = head.request();
         let context = Context {
@@ -114,14 +115,14 @@ impl Routes {
             peer: None,
         };
         let nowhere = |why: &str| Status::unavailable(format!("{why} for the path {}", head.path));
-        let found = self.table.find(&request, &context);
-        let found = found.map_err(|_| nowhere("no route"))?;
-        let forward = found.forward(&request, &context);
+        let route_match = self.table.find(&request, &context);
+        let route_match = route_match.map_err(|_| nowhere("no route"))?;
+        let forward = route_match.forward(&request, &context);
         let forward = forward.ok_or_else(|| nowhere("the route leads to no cluster"))?;
         Ok(Decision {
             cluster: forward.cluster.name.unwrap_or_default(),
             hash: forward.hash,
-            found,
+            route_match,
             forward,
         })
     }
@@ -131,31 +132,33 @@ impl<'t> Decision<'t> {
     /// Returns the retry policy of the route, or else of the virtual host
     /// (A44); `None` if the route forwards nothing.
     pub(super) fn retry(&self) -> Option<&'t RetryPolicy> {
-        self.found.forwarding().map(|of| of.retry_policy())
+        self.route_match
+            .forwarding()
+            .map(|action| action.retry_policy())
     }
 
-    /// Returns the longest that the call may take: by its route, or else by the
-    /// listener (A31).
-    pub(super) fn limit(&self, head: &Head, of_listener: Option<Duration>) -> Option<Duration> {
-        let forwarding = self.found.forwarding()?;
+    /// Returns the longest that the call may take: by its route, or else
+    /// `listener_limit` (A31). Returns `None` if neither has a limit.
+    pub(super) fn limit(&self, head: &Head, listener_limit: Option<Duration>) -> Option<Duration> {
+        let forwarding = self.route_match.forwarding()?;
         // What a header of the call says is not for the route to read.
-        let none = Headers::new();
+        let no_headers = Headers::new();
         let request = Request {
-            headers: &none,
+            headers: &no_headers,
             ..head.request()
         };
-        forwarding.timeouts(&request, None, of_listener).stream
+        forwarding.timeouts(&request, None, listener_limit).stream
     }
 
     /// Returns the name of the call's cluster: the one that its session keeps,
     /// if the route leads there (A60), or else the one that the route chose.
     pub(super) fn cluster(&self, session: Option<&'t Session>) -> &'t str {
-        let kept = session.and_then(|session| session.cluster.as_deref());
+        let session_cluster = session.and_then(|session| session.cluster.as_deref());
         let leads = |name: &&str| {
-            let forwarding = self.found.forwarding();
-            forwarding.is_some_and(|of| of.leads_to(name))
+            let forwarding = self.route_match.forwarding();
+            forwarding.is_some_and(|action| action.leads_to(name))
         };
-        kept.filter(leads).unwrap_or(self.cluster)
+        session_cluster.filter(leads).unwrap_or(self.cluster)
     }
 
     /// Reads the session of the call; `None` if neither the listener nor the
@@ -164,7 +167,7 @@ impl<'t> Decision<'t> {
         let (name, cookie) = manager.sessions.as_ref()?;
         let cookie = match self.filter(name) {
             Some(FilterConfig::Disabled) => None,
-            Some(FilterConfig::Config(any)) => Cookie::of_route(any),
+            Some(FilterConfig::Config(any)) => Cookie::read_route(any),
             None => cookie.clone(),
         };
         let lines = head.headers.all("cookie");
@@ -175,6 +178,6 @@ impl<'t> Decision<'t> {
     /// Returns the configuration that the route, its virtual host or its
     /// cluster has for a filter (A39).
     pub(super) fn filter(&self, name: &str) -> Option<&'t FilterConfig> {
-        self.found.filter_config(name, Some(&self.forward))
+        self.route_match.filter_config(name, Some(&self.forward))
     }
 }

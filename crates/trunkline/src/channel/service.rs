@@ -43,6 +43,7 @@ impl XdsChannel {
         XdsChannelBuilder::new(client, service)
     }
 
+    /// Makes a channel whose table is followed already.
     pub(super) fn new(inner: Inner) -> Self {
         Self {
             inner: Arc::new(inner),

@@ -40,17 +40,17 @@ pub(super) struct Session {
 
 impl Cookie {
     /// Reads the configuration of a filter. The outer `None` says that it is
-    /// another filter.
-    pub(super) fn of_filter(any: &Any) -> Option<Option<Self>> {
+    /// another filter, the inner one that it has no sessions.
+    pub(super) fn read_filter(any: &Any) -> Option<Option<Self>> {
         (full_name(&any.type_url) == FILTER).then(|| {
             let filter = StatefulSession::decode(&*any.value).ok()?;
-            Self::of_state(filter.session_state?.typed_config.as_ref()?)
+            Self::read_state(filter.session_state?.typed_config.as_ref()?)
         })
     }
 
-    /// Reads the configuration of a route, which stands in the place of the
-    /// filter's.
-    pub(super) fn of_route(any: &Any) -> Option<Self> {
+    /// Reads the configuration of a route, which replaces the filter's; `None`
+    /// if calls of the route have no sessions.
+    pub(super) fn read_route(any: &Any) -> Option<Self> {
         if full_name(&any.type_url) != ROUTE {
             return None;
         }
@@ -58,13 +58,14 @@ impl Cookie {
         match route.r#override? {
             Override::Disabled(_) => None,
             Override::StatefulSession(filter) => {
-                Self::of_state(filter.session_state?.typed_config.as_ref()?)
+                Self::read_state(filter.session_state?.typed_config.as_ref()?)
             }
         }
     }
 
-    /// Reads where sessions are kept; `None` if not in a cookie.
-    fn of_state(any: &Any) -> Option<Self> {
+    /// Reads the cookie in which sessions are kept; `None` if they are kept
+    /// elsewhere, or the configuration cannot be read.
+    fn read_state(any: &Any) -> Option<Self> {
         if full_name(&any.type_url) != COOKIE {
             return None;
         }
@@ -103,27 +104,29 @@ impl Session {
         }
         let pairs = headers.flat_map(|line| line.split(';'));
         let mut pairs = pairs.filter_map(|pair| pair.trim().split_once('='));
+
         let value = pairs.find(|(name, _)| *name == cookie.name);
         let value = value.and_then(|(_, value)| STANDARD.decode(value.trim_matches('"')).ok());
         let value = value.and_then(|value| String::from_utf8(value).ok());
         let value = value.unwrap_or_default();
         let (endpoint, cluster) = value.split_once(';').unwrap_or((&value, ""));
-        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let non_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         Some(Self {
-            endpoint: text(endpoint),
-            cluster: text(cluster),
+            endpoint: non_empty(endpoint),
+            cluster: non_empty(cluster),
             cookie,
         })
     }
 
-    /// Returns the value of `set-cookie` for a call that went somewhere; `None`
-    /// if the caller has that cookie already.
+    /// Returns the value of `set-cookie` for a call that went to an endpoint of
+    /// a cluster; `None` if the caller has that cookie already.
     pub(super) fn set_cookie(&self, endpoint: &str, cluster: &str) -> Option<HeaderValue> {
         let is_same =
             self.endpoint.as_deref() == Some(endpoint) && self.cluster.as_deref() == Some(cluster);
         if is_same {
             return None;
         }
+
         let Cookie { name, path, ttl } = &self.cookie;
         let value = STANDARD.encode(format!("{endpoint};{cluster}"));
         let mut text = format!("{name}={value}");

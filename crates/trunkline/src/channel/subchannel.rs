@@ -24,6 +24,9 @@ use super::tls::Tls;
 /// How long an attempt to connect may take.
 const CONNECT: Duration = Duration::from_secs(20);
 
+/// How often a connection is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// The wait after a connection that failed: gRPC's.
 const BACKOFF: BackoffConfig = BackoffConfig {
     base: Duration::from_secs(1),
@@ -65,8 +68,8 @@ impl Subchannel {
         }
     }
 
-    /// Returns how the connection stands, as something whose changes can be
-    /// waited for.
+    /// Returns how the connection stands, as a receiver that is told of each
+    /// change.
     pub(super) fn link(&self) -> &watch::Receiver<Link> {
         &self.link
     }
@@ -111,9 +114,10 @@ pub(super) struct Pool {
     in_use: Mutex<HashMap<Key, Weak<Subchannel>>>,
     /// How often any endpoint became usable or ceased to be.
     changes: watch::Sender<u64>,
-    started: Instant,
+    start: Instant,
+    /// The key of random numbers, which are the hashes of a count of draws.
     random: RandomState,
-    drawn: AtomicU64,
+    draws: AtomicU64,
 }
 
 impl Default for Pool {
@@ -121,9 +125,9 @@ impl Default for Pool {
         Self {
             in_use: Mutex::default(),
             changes: watch::Sender::new(0),
-            started: Instant::now(),
+            start: Instant::now(),
             random: RandomState::new(),
-            drawn: AtomicU64::new(0),
+            draws: AtomicU64::new(0),
         }
     }
 }
@@ -132,13 +136,13 @@ impl Pool {
     /// Returns the time that the rules of traffic see, from the start of the
     /// pool.
     pub(super) fn now(&self) -> Duration {
-        self.started.elapsed()
+        self.start.elapsed()
     }
 
     /// Returns a random number.
     pub(super) fn random(&self) -> u64 {
-        let drawn = self.drawn.fetch_add(1, Ordering::Relaxed);
-        self.random.hash_one(drawn)
+        let draw = self.draws.fetch_add(1, Ordering::Relaxed);
+        self.random.hash_one(draw)
     }
 
     /// Returns how often any endpoint became usable or ceased to be, so far.
@@ -156,8 +160,8 @@ impl Pool {
         self.changes.subscribe()
     }
 
-    /// Returns the subchannel of an address, which is made if it is not in use.
-    /// All clusters share it that have the same TLS.
+    /// Returns the subchannel of an address, and makes it if none is in use.
+    /// Clusters with the same TLS share it.
     pub(super) fn subchannel(
         &self,
         address: SocketAddr,
@@ -168,6 +172,7 @@ impl Pool {
         if let Some(subchannel) = in_use.get(&key).and_then(Weak::upgrade) {
             return subchannel;
         }
+
         in_use.retain(|_, subchannel| subchannel.strong_count() > 0);
         let target = Target {
             address,
@@ -184,8 +189,8 @@ async fn keep_connected(target: Target, links: LinkSender) {
     let address = target.address;
     let mut backoff = Backoff::new(BACKOFF, u64::from(address.port()));
     loop {
-        let connected = timeout(CONNECT, connect(&target)).await;
-        let error = match connected {
+        let attempt = timeout(CONNECT, connect(&target)).await;
+        let error = match attempt {
             Ok(Ok((sender, connection))) => {
                 links.send(Link::Ready(sender));
                 connection.wait_until_lost().await;
@@ -224,8 +229,8 @@ async fn handshake<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let (sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
     // It is a task of its own, so that calls outlive the subchannel.
     let task = tokio::spawn(async move { _ = connection.await });
-    let closed = "it was closed before the server spoke HTTP/2";
-    first_bytes.await.map_err(|_| closed)?;
+    let closed_early = "it was closed before the server spoke HTTP/2";
+    first_bytes.await.map_err(|_| closed_early)?;
     let connection = Connection {
         task,
         sender: sender.clone(),
@@ -255,6 +260,3 @@ impl Connection {
         }
     }
 }
-
-/// How often a connection is looked at.
-const LOOK: Duration = Duration::from_millis(100);

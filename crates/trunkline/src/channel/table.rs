@@ -29,14 +29,14 @@ pub(super) struct Table {
 
 /// A cluster that a route names.
 struct Entry {
-    of: ClusterSnapshot,
+    snapshot: ClusterSnapshot,
     clusters: Result<Arc<Clusters>, Status>,
 }
 
 /// What a listener says of all calls.
 #[derive(Debug, Default)]
 pub(super) struct Manager {
-    of: Option<Arc<Listener>>,
+    listener: Option<Arc<Listener>>,
     /// The fault filters by their names, in order; one that its routes alone
     /// configure has nothing.
     pub(super) faults: Vec<(String, Option<Fault>)>,
@@ -55,34 +55,39 @@ pub(super) struct Maker {
 }
 
 impl Maker {
-    /// Makes the table of a snapshot. What is as it was is taken over from the
-    /// table before.
-    pub(super) fn make_table(&self, snapshot: &ListenerSnapshot, before: Option<&Table>) -> Table {
+    /// Makes the table of a snapshot. Parts that are the same as in the
+    /// previous table are taken from there.
+    pub(super) fn make_table(
+        &self,
+        snapshot: &ListenerSnapshot,
+        previous: Option<&Table>,
+    ) -> Table {
         let routes = snapshot.routes();
         let mut hosts = routes
             .iter()
-            .filter_map(|of| of.virtual_host(&self.authority));
+            .filter_map(|route| route.virtual_host(&self.authority));
         let host = hosts.next().filter(|_| snapshot.error().is_none());
         let mut clusters = HashMap::new();
-        for of in routes.iter().flat_map(|of| of.clusters()) {
-            let entry = self.make_entry(&of, before);
-            clusters.insert(of.name().to_owned(), entry);
+        for cluster in routes.iter().flat_map(|route| route.clusters()) {
+            let entry = self.make_entry(&cluster, previous);
+            clusters.insert(cluster.name().to_owned(), entry);
         }
         Table {
-            routes: self.make_routes(snapshot, host.as_ref(), before),
+            routes: self.make_routes(snapshot, host.as_ref(), previous),
             host,
             clusters,
-            manager: read_manager(snapshot, before),
+            manager: read_manager(snapshot, previous),
         }
     }
 
-    /// Compiles the routes of the virtual host, unless they are those of the
-    /// table before. An error is the status of all calls.
+    /// Compiles the routes of the virtual host, or takes them from the previous
+    /// table if that has the same virtual host. An error is the status of all
+    /// calls.
     fn make_routes(
         &self,
         snapshot: &ListenerSnapshot,
         host: Option<&VirtualHostSnapshot>,
-        before: Option<&Table>,
+        previous: Option<&Table>,
     ) -> Result<Arc<Routes>, Status> {
         if let Some(error) = snapshot.error() {
             return Err(self.client.call_status(&error));
@@ -92,22 +97,26 @@ impl Maker {
             let message = format!("no virtual host has the domain {authority}");
             return Err(Status::unavailable(message));
         };
-        let is_same = |table: &&Table| table.host.as_ref().is_some_and(|old| old.is_same(host));
-        match before.filter(is_same) {
+        let is_same = |table: &&Table| {
+            let old_host = table.host.as_ref();
+            old_host.is_some_and(|old_host| old_host.is_same(host))
+        };
+        match previous.filter(is_same) {
             Some(table) => table.routes.clone(),
             None => Routes::compile(host).map(Arc::new),
         }
     }
 
-    /// Makes the entry of a cluster that a route names, unless it is as before.
-    fn make_entry(&self, of: &ClusterSnapshot, before: Option<&Table>) -> Entry {
-        let known = before.and_then(|table| table.clusters.get(of.name()));
-        let clusters = match known.filter(|entry| entry.of.is_same(of)) {
+    /// Makes the entry of a cluster that a route names, or takes it from the
+    /// previous table if the cluster has not changed.
+    fn make_entry(&self, snapshot: &ClusterSnapshot, previous: Option<&Table>) -> Entry {
+        let old_entry = previous.and_then(|table| table.clusters.get(snapshot.name()));
+        let clusters = match old_entry.filter(|entry| entry.snapshot.is_same(snapshot)) {
             Some(entry) => entry.clusters.clone(),
-            None => self.make_clusters(of, before),
+            None => self.make_clusters(snapshot, previous),
         };
         Entry {
-            of: of.clone(),
+            snapshot: snapshot.clone(),
             clusters,
         }
     }
@@ -116,17 +125,15 @@ impl Maker {
     /// be used, the error of the first is that of the calls.
     fn make_clusters(
         &self,
-        of: &ClusterSnapshot,
-        before: Option<&Table>,
+        cluster: &ClusterSnapshot,
+        previous: Option<&Table>,
     ) -> Result<Arc<Clusters>, Status> {
-        if let Some(error) = of.error().filter(|_| of.is_failed()) {
+        if let Some(error) = cluster.error().filter(|_| cluster.is_failed()) {
             return Err(self.client.call_status(error));
         }
-        let leaves = of.leaves();
-        let made = leaves.iter().map(|leaf| self.make_leaf(leaf, of, before));
         let (mut usable, mut first_error) = (Vec::new(), None);
-        for leaf in made {
-            match leaf {
+        for leaf in &cluster.leaves() {
+            match self.make_leaf(leaf, cluster, previous) {
                 Ok(leaf) => usable.push(leaf),
                 Err(error) => _ = first_error.get_or_insert(error),
             }
@@ -138,22 +145,25 @@ impl Maker {
         }
     }
 
-    /// Makes one cluster with endpoints, unless nothing in it changed. What was
-    /// counted of it is found below the same name of a route, `below`.
+    /// Makes one cluster with endpoints, or takes it from the previous table if
+    /// nothing in it changed. What was counted of it is found there below
+    /// `parent`, the cluster that the route names.
     fn make_leaf(
         &self,
         leaf: &ClusterSnapshot,
-        below: &ClusterSnapshot,
-        before: Option<&Table>,
+        parent: &ClusterSnapshot,
+        previous: Option<&Table>,
     ) -> Result<Arc<Leaf>, Status> {
-        let known = before.and_then(|table| table.clusters.get(below.name()));
-        let known = known.and_then(|entry| entry.clusters.as_ref().ok());
-        let known = known.and_then(|all| all.0.iter().find(|of| of.of.name() == leaf.name()));
-        if let Some(same) = known.filter(|known| known.of.is_same(leaf)) {
-            return Ok(Arc::clone(same));
+        let old_entry = previous.and_then(|table| table.clusters.get(parent.name()));
+        let old_clusters = old_entry.and_then(|entry| entry.clusters.as_ref().ok());
+        let old_leaf = old_clusters.and_then(|clusters| {
+            let mut leaves = clusters.0.iter();
+            leaves.find(|old_leaf| old_leaf.snapshot.name() == leaf.name())
+        });
+        if let Some(old_leaf) = old_leaf.filter(|old_leaf| old_leaf.snapshot.is_same(leaf)) {
+            return Ok(Arc::clone(old_leaf));
         }
-        let known = known.map(AsRef::as_ref);
-        Leaf::new(leaf, known, self).map(Arc::new)
+        Leaf::new(leaf, old_leaf.map(AsRef::as_ref), self).map(Arc::new)
     }
 }
 
@@ -178,18 +188,18 @@ impl Table {
     }
 }
 
-/// Reads what a listener says of all calls, unless it is the listener of the
-/// table before.
-fn read_manager(snapshot: &ListenerSnapshot, before: Option<&Table>) -> Arc<Manager> {
+/// Reads what a listener says of all calls, or takes it from the previous table
+/// if that is of the same listener.
+fn read_manager(snapshot: &ListenerSnapshot, previous: Option<&Table>) -> Arc<Manager> {
     let Some(listener) = snapshot.listener().value() else {
         return Arc::default();
     };
     let listener = listener.value();
     let is_same = |table: &&Table| {
-        let of = table.manager.of.as_ref();
-        of.is_some_and(|of| Arc::ptr_eq(of, listener))
+        let old_listener = table.manager.listener.as_ref();
+        old_listener.is_some_and(|old_listener| Arc::ptr_eq(old_listener, listener))
     };
-    match before.filter(is_same) {
+    match previous.filter(is_same) {
         Some(table) => Arc::clone(&table.manager),
         None => Arc::new(Manager::read(listener)),
     }
@@ -199,16 +209,16 @@ impl Manager {
     /// Reads what a listener says of all calls. One that cannot be decoded says
     /// nothing.
     fn read(listener: &Arc<Listener>) -> Self {
-        let of = Some(Arc::clone(listener));
         let api = listener.api_listener.as_ref();
         let any = api.and_then(|api| api.api_listener.as_ref());
         let manager = any.and_then(|any| HttpConnectionManager::decode(&*any.value).ok());
         let Some(manager) = manager else {
             return Self {
-                of,
+                listener: Some(Arc::clone(listener)),
                 ..Self::default()
             };
         };
+
         let filters = manager.http_filters.iter().filter_map(|filter| {
             let Some(ConfigType::TypedConfig(any)) = &filter.config_type else {
                 return None;
@@ -217,15 +227,16 @@ impl Manager {
         });
         let (mut faults, mut sessions) = (Vec::new(), None);
         for (name, any) in filters {
-            match Cookie::of_filter(any) {
+            match Cookie::read_filter(any) {
                 Some(cookie) => sessions = Some((name, cookie)),
                 None => faults.push((name, Fault::read(any))),
             }
         }
+
         let common = manager.common_http_protocol_options.as_ref();
         let limit = common.and_then(|common| common.max_stream_duration.as_ref());
         Self {
-            of,
+            listener: Some(Arc::clone(listener)),
             faults,
             sessions,
             limit: limit.map(super::fault::duration),

@@ -26,7 +26,7 @@ impl FromStr for Address {
         let (host, port) = text.rsplit_once(':').ok_or_else(error)?;
         let port = port.parse().map_err(|_| error())?;
         let host = match host.strip_prefix('[') {
-            Some(bracketed) => bracketed.strip_suffix(']').ok_or_else(error)?,
+            Some(host_in_brackets) => host_in_brackets.strip_suffix(']').ok_or_else(error)?,
             // The colons of a bare IPv6 address hide which one precedes the
             // port.
             None if host.contains(':') => return Err(error()),

@@ -228,21 +228,8 @@ impl ClientBuilder {
     #[must_use]
     pub fn build(mut self) -> Client {
         self.log_warnings();
-        if !self.servers.is_empty() {
-            let api = ApiSource {
-                transport: Transport::Grpc {
-                    mode: self.mode,
-                    aggregated: true,
-                },
-                servers: std::mem::take(&mut self.servers),
-                rate_limit: None,
-                backoff: self.backoff,
-                node_on_first_message_only: true,
-            };
-            self.settings.ads = Some(ConfigSource {
-                specifier: Specifier::Api(Arc::new(api)),
-                initial_fetch_timeout: Some(ConfigSource::INITIAL_FETCH_TIMEOUT),
-            });
+        if let Some(source) = self.take_own_source() {
+            self.settings.ads = Some(source);
         }
 
         let judge = Judge {
@@ -272,6 +259,26 @@ impl ClientBuilder {
             self.limits,
             observers,
         )
+    }
+
+    /// Returns the source of the control planes that were added here; `None` if
+    /// there are none, so that the bootstrap's counts.
+    fn take_own_source(&mut self) -> Option<ConfigSource> {
+        let servers = std::mem::take(&mut self.servers);
+        let api = ApiSource {
+            transport: Transport::Grpc {
+                mode: self.mode,
+                aggregated: true,
+            },
+            servers,
+            rate_limit: None,
+            backoff: self.backoff,
+            node_on_first_message_only: true,
+        };
+        (!api.servers.is_empty()).then(|| ConfigSource {
+            specifier: Specifier::Api(Arc::new(api)),
+            initial_fetch_timeout: Some(ConfigSource::INITIAL_FETCH_TIMEOUT),
+        })
     }
 
     /// Logs the warnings of the bootstrap, and of the control planes that the

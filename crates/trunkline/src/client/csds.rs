@@ -81,6 +81,7 @@ impl ClientStatusDiscoveryService for ClientStatus {
     type StreamClientStatusStream =
         Pin<Box<dyn Stream<Item = Result<ClientStatusResponse, Status>> + Send>>;
 
+    /// Responds to each request of a stream, in their order.
     async fn stream_client_status(
         &self,
         request: Request<Streaming<ClientStatusRequest>>,
@@ -141,6 +142,7 @@ fn shown_body(type_url: &str, body: bytes::Bytes) -> Option<Any> {
     })
 }
 
+/// Returns the state of a name as CSDS has it.
 fn client_status(state: CacheState) -> ClientResourceStatus {
     match state {
         CacheState::Requested => ClientResourceStatus::Requested,
@@ -152,6 +154,7 @@ fn client_status(state: CacheState) -> ClientResourceStatus {
     }
 }
 
+/// Converts a time into protobuf's.
 fn timestamp(time: SystemTime) -> Timestamp {
     let since_epoch = time
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -159,7 +162,7 @@ fn timestamp(time: SystemTime) -> Timestamp {
         .unwrap_or_default();
     Timestamp {
         seconds: since_epoch.as_secs().try_into().unwrap_or(i64::MAX),
-        // They are less than a billion.
+        // A second has less than a billion nanoseconds.
         nanos: since_epoch.subsec_nanos().try_into().unwrap_or_default(),
     }
 }

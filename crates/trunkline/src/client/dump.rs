@@ -86,7 +86,7 @@ impl Running {
                     state: cache_state,
                     resources,
                     version: receipt.map(|receipt| receipt.version.clone()),
-                    updated: receipt.map(|receipt| receipt.accepted),
+                    updated: receipt.map(|receipt| receipt.accepted_at),
                     error,
                     rejected,
                 }
@@ -95,11 +95,24 @@ impl Running {
         })
     }
 
-    /// Returns the metrics of the client (C66, E16). Servers that no subscription
-    /// needs are left out.
+    /// Returns the metrics of the client (C66, E16): counters, the states of the
+    /// servers, and the numbers of resources. All have the client's target.
     pub(super) fn metrics(&self) -> Vec<Sample> {
-        let target = (TARGET, self.target().to_owned());
         let mut samples = self.observers.counters.samples();
+        samples.extend(self.server_samples());
+        samples.extend(self.resource_samples());
+
+        let target = (TARGET, self.target().to_owned());
+        for sample in &mut samples {
+            sample.labels.insert(0, target.clone());
+        }
+        samples
+    }
+
+    /// Returns the metrics of the servers. Servers that no subscription needs are
+    /// left out.
+    fn server_samples(&self) -> Vec<Sample> {
+        let mut samples = Vec::new();
         for (id, server) in self.servers() {
             let status = self.shared.read(|state, _| state.machine.server_status(id));
             if let Some(status) = status.filter(|status| status.is_needed) {
@@ -116,7 +129,11 @@ impl Running {
                 }));
             }
         }
+        samples
+    }
 
+    /// Counts the names of the cache by authority, state and type.
+    fn resource_samples(&self) -> impl Iterator<Item = Sample> {
         let mut counts: BTreeMap<(String, &str, String), u64> = BTreeMap::new();
         for entry in self.dump() {
             let state = cache_state(entry.state, !entry.resources.is_empty());
@@ -124,23 +141,16 @@ impl Running {
             *counts.entry(key).or_default() += 1;
         }
 
-        let resources = counts
-            .into_iter()
-            .map(|((authority, state, type_url), value)| Sample {
-                name: RESOURCES,
-                labels: vec![
-                    ("grpc.xds.authority", authority),
-                    ("grpc.xds.cache_state", state.to_owned()),
-                    ("grpc.xds.resource_type", type_url),
-                ],
-                value,
-            });
-        samples.extend(resources);
-
-        for sample in &mut samples {
-            sample.labels.insert(0, target.clone());
-        }
-        samples
+        let counts = counts.into_iter();
+        counts.map(|((authority, state, type_url), value)| Sample {
+            name: RESOURCES,
+            labels: vec![
+                ("grpc.xds.authority", authority),
+                ("grpc.xds.cache_state", state.to_owned()),
+                ("grpc.xds.resource_type", type_url),
+            ],
+            value,
+        })
     }
 }
 

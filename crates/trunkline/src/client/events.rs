@@ -75,13 +75,14 @@ pub trait Observer: Send + Sync + 'static {
     fn observe(&self, event: &ClientEvent<'_>);
 }
 
-/// Those who are told.
+/// The counters and the observers of a client: all that is told of events.
 pub(super) struct Observers {
     pub(super) counters: Counters,
     observers: Vec<Arc<dyn Observer>>,
 }
 
 impl Observers {
+    /// Makes the observers of a client, whose counters are zero.
     pub(super) fn new(observers: Vec<Arc<dyn Observer>>) -> Self {
         Self {
             counters: Counters::default(),
@@ -118,7 +119,7 @@ fn log(event: &ClientEvent<'_>) {
             delivery,
             verdict,
             unused,
-        } => log_judged(&stream.server, delivery, verdict, unused),
+        } => log_verdict(&stream.server, delivery, verdict, unused),
         ClientEvent::Fault(stream, error) => {
             tracing::warn!(server = %stream.server.address, %error, "the server broke the protocol");
         }
@@ -131,7 +132,7 @@ fn log(event: &ClientEvent<'_>) {
 
 /// Logs the outcome of a judgement: each rejection as a warning, and all else for
 /// debugging.
-fn log_judged(
+fn log_verdict(
     server: &ControlPlane,
     delivery: &Delivery,
     verdict: &Verdict,

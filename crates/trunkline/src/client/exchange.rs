@@ -93,9 +93,9 @@ impl Exchange {
         message
     }
 
-    /// Parses one response, has its resources judged without the lock, and applies
-    /// the verdict. A response that breaks the protocol is reported to observers,
-    /// and the stream goes on.
+    /// Parses one response, has its resources judged without the lock, and
+    /// applies the verdict. A response that breaks the protocol is reported to
+    /// observers, and the stream goes on.
     ///
     /// # Errors
     /// The bytes are no response.
@@ -104,11 +104,18 @@ impl Exchange {
             self.observers
                 .notify(&ClientEvent::Received(info, &message));
         }
+        let response = read_response(self.mode, message, &self.limits)?;
+        self.judge_response(response).await;
+        Ok(())
+    }
+
+    /// Gives a response to the machine, has its resources judged, and applies the
+    /// verdict.
+    async fn judge_response(&self, received: ReceivedResponse) {
         let ReceivedResponse {
             mut response,
             unreadable,
-        } = read_response(self.mode, message, &self.limits)?;
-
+        } = received;
         let set_version = match &response {
             Response::Sotw(response) => Some(response.version.clone()),
             Response::Delta(_) => None,
@@ -126,7 +133,7 @@ impl Exchange {
             // anything; the stream goes on.
             Err(error) => {
                 self.report_fault(&error);
-                return Ok(());
+                return;
             }
         };
 
@@ -145,7 +152,6 @@ impl Exchange {
         }
 
         self.apply_judgement(&delivery, judgement, set_version.as_ref());
-        Ok(())
     }
 
     /// Gives the verdict on a delivery to the machine, and caches the messages of

@@ -41,8 +41,8 @@ impl FileTask {
                 Ok(response) => {
                     last_response = Some(response.clone());
                     let response = with_type(response, type_url.as_ref());
-                    let applied = self.exchange.apply_response(response).await;
-                    applied.map_err(|error| error.to_string())
+                    let result = self.exchange.apply_response(response).await;
+                    result.map_err(|error| error.to_string())
                 }
             };
 

@@ -1,41 +1,35 @@
 //! The client, and what runs behind it.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::AbortHandle;
 use trunkline_core::client::{Origin, ServerId, SourceId, WatchId, Watched};
-use trunkline_core::message::Mode;
 use trunkline_core::name::Selector;
 use trunkline_core::sink;
 use trunkline_proto::discovery::{Limits, Node};
 
 use super::bootstrap::envoy_node;
 use super::builder::ClientBuilder;
-use super::config_source::{ConfigSource, Specifier, Transport};
+use super::config_source::{ConfigSource, Specifier};
 use super::control_plane::ControlPlane;
 use super::driver::drive;
-use super::events::{Observers, StreamInfo};
-use super::exchange::Exchange;
-use super::file::FileTask;
+use super::events::Observers;
 use super::load::{LoadReporter, LoadTask, Reporting};
 use super::metrics::Sample;
-use super::poll::PollTask;
 use super::query::Query;
 use super::settings::{Settings, SourceError};
 use super::shared::{Cell, Shared};
 use super::sources::{Manners, ServerInfo, Sources};
 use super::state::{ErasedState, Loaded};
-use super::stream::StreamTask;
 use super::subscription::{Lease, Subscription};
-use super::transport::{Connector, PathWatch};
+use super::transport::Connector;
 use super::tree::{Trees, grow};
 use super::watch::{Watch, WatchMany, Watching};
-use crate::paths::path_of_stream;
 
 /// An xDS client: subscribes at control planes, and tells watches what they
 /// send.
@@ -72,35 +66,38 @@ pub(super) struct Running {
     pub(super) shared: Arc<Shared>,
     pub(super) trees: Trees,
     pub(super) settings: Settings,
-    manners: Manners,
-    connector: Connector,
-    limits: Limits,
+    pub(super) manners: Manners,
+    pub(super) connector: Connector,
+    pub(super) limits: Limits,
     pub(super) observers: Arc<Observers>,
-    sources: Mutex<Sources>,
+    pub(super) sources: Mutex<Sources>,
     /// The tasks of streams, polls and files.
-    tasks: Mutex<Tasks>,
+    pub(super) tasks: Mutex<Tasks>,
     /// How many streams were opened, or tried.
-    attempts: AtomicU64,
+    pub(super) attempts: AtomicU64,
     reporting: Reporting,
     pub(super) runtime: Handle,
 }
 
+/// The tasks of a client, which end with it.
 #[derive(Default)]
-struct Tasks {
-    servers: HashMap<ServerId, AbortHandle>,
-    /// Those that run as long as the client.
-    of_client: Vec<AbortHandle>,
+pub(super) struct Tasks {
+    /// The task of each server: a stream, polls, or the watch of a file.
+    pub(super) servers: HashMap<ServerId, AbortHandle>,
+    /// The driver and the trees.
+    permanent: Vec<AbortHandle>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         let tasks = lock(&self.tasks);
-        let all = tasks.servers.values().chain(&tasks.of_client);
-        all.for_each(AbortHandle::abort);
+        let handles = tasks.servers.values().chain(&tasks.permanent);
+        handles.for_each(AbortHandle::abort);
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a part of a client. Ignores poison: a task that panicked ends alone.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -139,7 +136,7 @@ impl Client {
 
         let driver = runtime.spawn(drive(Arc::downgrade(&running)));
         let trees = runtime.spawn(grow(Arc::downgrade(&running)));
-        lock(&running.tasks).of_client = vec![driver.abort_handle(), trees.abort_handle()];
+        lock(&running.tasks).permanent = vec![driver.abort_handle(), trees.abort_handle()];
         Self { running }
     }
 
@@ -180,19 +177,19 @@ impl Client {
     /// longest counts.
     #[must_use]
     pub fn watch<T: Send + Sync + 'static>(&self, query: impl Into<Query<T>>) -> Watch<T> {
-        let watched = self.watched(&query.into());
-        self.running.watch_one(watched, None)
+        let subject = self.subject(&query.into());
+        self.running.watch_one(subject, None)
     }
 
     /// Watches all resources of a query without asking for them.
     #[must_use]
     pub fn watch_many<T: Send + Sync + 'static>(&self, query: impl Into<Query<T>>) -> WatchMany<T> {
-        let watched = self.watched(&query.into());
-        self.running.watch_many(watched, None)
+        let subject = self.subject(&query.into());
+        self.running.watch_many(subject, None)
     }
 
     /// Returns the subject of a watch that asks for nothing: any source counts.
-    fn watched<T>(&self, query: &Query<T>) -> Watched {
+    fn subject<T>(&self, query: &Query<T>) -> Watched {
         let settings = &self.running.settings;
         Watched {
             type_url: query.type_url.clone(),
@@ -229,6 +226,7 @@ impl Client {
         self.running.metrics()
     }
 
+    /// Returns what runs behind the handles.
     pub(super) fn running(&self) -> &Arc<Running> {
         &self.running
     }
@@ -307,11 +305,11 @@ impl Running {
     /// Adds a watch of one name.
     pub(super) fn watch_one<T: Send + Sync + 'static>(
         self: &Arc<Self>,
-        watched: Watched,
+        subject: Watched,
         lease: Option<Arc<Lease>>,
     ) -> Watch<T> {
         let (sender, receiver) = watch::channel(ErasedState::default());
-        let id = self.add_watch(watched, Cell::One(sender));
+        let id = self.add_watch(subject, Cell::One(sender));
         let watching = Watching {
             id,
             client: Arc::clone(self),
@@ -323,12 +321,12 @@ impl Running {
     /// Adds a watch of many names.
     pub(super) fn watch_many<T: Send + Sync + 'static>(
         self: &Arc<Self>,
-        watched: Watched,
+        subject: Watched,
         lease: Option<Arc<Lease>>,
     ) -> WatchMany<T> {
         let news = Arc::new(Notify::new());
-        let type_url = watched.type_url.clone();
-        let id = self.add_watch(watched, Cell::Many(Arc::clone(&news)));
+        let type_url = subject.type_url.clone();
+        let id = self.add_watch(subject, Cell::Many(Arc::clone(&news)));
         let inner = Watching {
             id,
             client: Arc::clone(self),
@@ -340,134 +338,18 @@ impl Running {
     /// Adds a watch to the machine, and delivers to the cell what is known
     /// already. A watch with a cell of many names whose selector is a name
     /// watches the collection of that name, or else the whole type.
-    pub(super) fn add_watch(&self, mut watched: Watched, cell: Cell) -> WatchId {
+    pub(super) fn add_watch(&self, mut subject: Watched, cell: Cell) -> WatchId {
         if matches!(cell, Cell::Many(_))
-            && let Selector::Name(name) = &watched.selector
+            && let Selector::Name(name) = &subject.selector
         {
             let glob = trunkline_core::name::Glob::of(name);
-            watched.selector = glob.map_or(Selector::Wildcard, Selector::Glob);
+            subject.selector = glob.map_or(Selector::Wildcard, Selector::Glob);
         }
         self.shared.change_without_waking(|state, _| {
-            let id = state.machine.watch(watched);
+            let id = state.machine.watch(subject);
             state.cells.insert(id, cell);
             id
         })
-    }
-
-    /// Starts the task of a server, in place of the one before. A server that
-    /// cannot be asked for what it is to serve is refused instead.
-    pub(super) fn connect(self: &Arc<Self>, id: ServerId) {
-        let Some(info) = lock(&self.sources).info.get(&id).cloned() else {
-            return;
-        };
-        let Some(task) = self.start_task(id, info) else {
-            return self.refuse(id);
-        };
-        let previous = lock(&self.tasks).servers.insert(id, task.abort_handle());
-        // A task before it has ended, unless the machine gave up its stream at
-        // that moment.
-        if let Some(previous) = previous {
-            previous.abort();
-        }
-    }
-
-    /// Starts the task of a server: a stream, polls, or the watch of a file.
-    /// Returns `None`, and starts nothing, if there is no service for the only
-    /// type of its streams, or if it is polled and is to serve all types.
-    fn start_task(&self, id: ServerId, info: ServerInfo) -> Option<JoinHandle<()>> {
-        let connector = self.connector.clone();
-        Some(match info {
-            ServerInfo::Api {
-                control_plane: server,
-                transport: Transport::Grpc { mode, .. },
-                only,
-            } => {
-                let path = path_of_stream(mode, only.as_ref())?;
-                let task = StreamTask {
-                    exchange: self.exchange(id, mode, Some((&server, &path))),
-                    connector,
-                    server,
-                    path,
-                };
-                self.runtime.spawn(task.run())
-            }
-            ServerInfo::Api {
-                control_plane: server,
-                transport:
-                    Transport::Rest {
-                        refresh_delay,
-                        request_timeout,
-                    },
-                only,
-            } => {
-                let task = PollTask {
-                    type_url: only?,
-                    exchange: self.exchange(id, Mode::Sotw, Some((&server, ""))),
-                    connector,
-                    server,
-                    refresh_delay,
-                    request_timeout,
-                };
-                self.runtime.spawn(task.run())
-            }
-            ServerInfo::File { path, source } => {
-                let task = FileTask {
-                    exchange: self.exchange(id, Mode::Sotw, None),
-                    source,
-                    watch: PathWatch::new(&path, self.limits.message_bytes),
-                };
-                self.runtime.spawn(task.run())
-            }
-        })
-    }
-
-    /// Makes the exchange of requests and responses with a server, and registers
-    /// its waker. `stream` is the control plane and the path that observers see;
-    /// a file has none.
-    fn exchange(
-        &self,
-        id: ServerId,
-        mode: Mode,
-        stream: Option<(&Arc<ControlPlane>, &str)>,
-    ) -> Exchange {
-        let waker = Arc::new(Notify::new());
-        self.shared
-            .read(|state, _| state.wakers.insert(id, Arc::clone(&waker)));
-
-        let info = stream.map(|(server, path)| StreamInfo {
-            server: Arc::clone(server),
-            path: path.to_owned(),
-            number: self.attempts.fetch_add(1, Ordering::Relaxed) + 1,
-        });
-        Exchange {
-            shared: Arc::clone(&self.shared),
-            id,
-            info,
-            mode,
-            node: self.manners.node.clone(),
-            waker,
-            limits: self.limits,
-            observers: Arc::clone(&self.observers),
-        }
-    }
-
-    /// Tells the machine that a server cannot be asked for the type, as if an
-    /// attempt to connect had failed. It is for the driver's task, which polls for
-    /// what follows.
-    fn refuse(&self, id: ServerId) {
-        let reason = "the type has no service of its own; use an aggregated stream";
-        self.shared.change_without_waking(|state, now| {
-            state.machine.handle_disconnected(id, reason, now);
-        });
-    }
-
-    /// Ends the task of a server, and with it its stream. The machine has decided
-    /// it, and is not told.
-    pub(super) fn close(&self, id: ServerId) {
-        self.shared.read(|state, _| state.wakers.remove(&id));
-        if let Some(task) = lock(&self.tasks).servers.remove(&id) {
-            task.abort();
-        }
     }
 
     /// Returns the servers that are no files, with their addresses.

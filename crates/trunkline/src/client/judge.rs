@@ -10,7 +10,7 @@ use trunkline_core::sink::{Delivery, Rejection, Verdict};
 use trunkline_proto::acceptance::{Policy, Report, Types};
 
 use super::raw::Raw;
-use super::values::{Known, Message};
+use super::values::{KnownBodies, Message};
 
 /// How many bodies are decoded before other tasks have their turn.
 const TURN: usize = 256;
@@ -34,14 +34,14 @@ pub(super) struct Judgement {
 
 impl Judge {
     /// Decodes and validates the resources of a delivery. `unreadable` are
-    /// rejections of resources that could not even be parsed, and `known` has
-    /// the messages of bodies that were accepted before. Yields to other tasks
-    /// between slices.
+    /// rejections of resources that could not even be parsed, and
+    /// `known_bodies` has the messages of bodies that were accepted before.
+    /// Yields to other tasks between slices.
     pub(super) async fn judge(
         &self,
         delivery: &Delivery,
         unreadable: Vec<Rejection>,
-        known: &Known,
+        known_bodies: &KnownBodies,
     ) -> Judgement {
         let mut judgement = Judgement {
             verdict: Verdict::reject(unreadable),
@@ -56,11 +56,15 @@ impl Judge {
                 // The host does not exist (S35): there is nothing to check.
                 continue;
             }
-            let decoded = match resource.body.as_ref().and_then(|body| known.get(body)) {
+            let result = match resource
+                .body
+                .as_ref()
+                .and_then(|body| known_bodies.get(body))
+            {
                 Some(message) => Ok(message.clone()),
                 None => self.decode(&delivery.type_url, resource),
             };
-            match decoded {
+            match result {
                 Ok(message) => {
                     if let Some(report) = &message.report {
                         let report = Report::clone(report);
@@ -98,10 +102,10 @@ impl Judge {
         };
 
         match outcome {
-            Ok(accepted) => {
-                let report = Some(accepted.report).filter(|report| !report.is_empty());
+            Ok(acceptance) => {
+                let report = Some(acceptance.report).filter(|report| !report.is_empty());
                 Ok(Message {
-                    value: accepted.message,
+                    value: acceptance.message,
                     report: report.map(Arc::new),
                 })
             }
@@ -138,7 +142,9 @@ mod tests {
             removed_variants: Vec::new(),
             errors: Vec::new(),
         };
-        judge.judge(&delivery, Vec::new(), &Known::default()).await
+        judge
+            .judge(&delivery, Vec::new(), &KnownBodies::default())
+            .await
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@
 //! | `builder`, `handle`, `settings`, `providers` | the client, how it is made, where it asks for what, where certificates come from |
 //! | `query`, `subscription`, `watch`, `state`, `raw` | what is asked for, and what a watcher is told |
 //! | `config_source`, `control_plane`, `address`, `sources` | where resources come from; equal ones are shared (C12) |
-//! | `driver`, `exchange`, `stream`, `poll`, `file`, `shared`, `judge`, `values` | tasks, what they carry and how, the machine of the engine behind a lock, the judgement of responses, decoded messages |
+//! | `driver`, `tasks`, `exchange`, `stream`, `poll`, `file`, `shared`, `judge`, `values` | tasks, what they carry and how, the machine of the engine behind a lock, the judgement of responses, decoded messages |
 //! | [`tree`] | listeners and clusters with everything below them, as snapshots |
 //! | `events`, `metrics`, `dump`, `rejections`, `csds` | what happens, and what is held, for those who log, count, record or look |
 //! | [`load`] | load reports |
@@ -46,6 +46,7 @@ mod sources;
 mod state;
 mod stream;
 mod subscription;
+mod tasks;
 pub mod transport;
 pub mod tree;
 mod values;

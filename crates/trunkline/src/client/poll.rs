@@ -51,7 +51,7 @@ impl PollTask {
                 return self.exchange.handle_disconnected(&end.to_string());
             }
             // Clients that started together shall not poll together.
-            let jitter = self.refresh_delay.mul_f64(fraction());
+            let jitter = self.refresh_delay.mul_f64(jitter_part());
             tokio::select! {
                 () = tokio::time::sleep(self.refresh_delay + jitter) => {}
                 () = self.exchange.waker.notified() => {}
@@ -92,8 +92,9 @@ fn is_rejection(request: &Request) -> bool {
     matches!(request, Request::Sotw(request) if request.error.is_some())
 }
 
-/// Returns a random number from zero to a tenth.
-fn fraction() -> f64 {
+/// Returns the part of the refresh delay that is added to it: a random one, up to
+/// a tenth.
+fn jitter_part() -> f64 {
     use std::hash::{BuildHasher as _, RandomState};
     let random = RandomState::new().hash_one(0) % 1000;
     random as f64 / 10_000.0

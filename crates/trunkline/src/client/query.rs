@@ -35,7 +35,7 @@ pub struct Query<T> {
     pub(super) source: Option<ConfigSource>,
     /// The origin of the resource that names this one.
     pub(super) parent: Option<Origin>,
-    of: PhantomData<fn() -> T>,
+    value_type: PhantomData<fn() -> T>,
 }
 
 impl<T: ResourceType> Query<T> {
@@ -75,6 +75,7 @@ impl Query<Raw> {
 }
 
 impl<T> Query<T> {
+    /// Makes a query without parameters, at the source that the bootstrap has.
     fn new(type_url: &str, selector: Selector) -> Self {
         Self {
             type_url: type_url.into(),
@@ -82,7 +83,7 @@ impl<T> Query<T> {
             params: Vec::new(),
             source: None,
             parent: None,
-            of: PhantomData,
+            value_type: PhantomData,
         }
     }
 
@@ -124,12 +125,12 @@ impl<T> Query<T> {
         self
     }
 
-    /// Returns the parameters: those of the query over the defaults, or the defaults
-    /// alone if both together exceed the limits.
+    /// Returns the parameters: those of the query over the defaults, or the
+    /// defaults alone if both together exceed the limits.
     pub(super) fn params(&self, defaults: &Params) -> Params {
-        let given = self.params.iter().map(|(k, v)| (k.as_str(), v.as_str()));
-        let all = defaults.iter().chain(given);
-        Params::new(all).unwrap_or_else(|_| defaults.clone())
+        let own_params = self.params.iter().map(|(k, v)| (k.as_str(), v.as_str()));
+        let params = defaults.iter().chain(own_params);
+        Params::new(params).unwrap_or_else(|_| defaults.clone())
     }
 }
 

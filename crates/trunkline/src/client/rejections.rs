@@ -10,7 +10,7 @@ use trunkline_core::sink::{Delivery, Verdict};
 
 /// How many names are remembered. Beyond it the older half is forgotten: their
 /// reasons stay, without version and time.
-const MOST: usize = 4096;
+const MAX_NAMES: usize = 4096;
 
 /// The last rejection of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Rejections {
     /// Drops the older half of the rejections when their number is at its
     /// limit.
     fn make_room(&mut self) {
-        if self.0.len() < MOST {
+        if self.0.len() < MAX_NAMES {
             return;
         }
         let mut times: Vec<_> = self.0.values().map(|update| update.at).collect();
@@ -87,7 +87,7 @@ mod tests {
     fn rejections_are_bounded_and_the_newest_stay() {
         let mut rejections = Rejections::default();
         let name_of = |number: usize| Name::new(&format!("name-{number}"));
-        for number in 0..3 * MOST {
+        for number in 0..3 * MAX_NAMES {
             let resource = Resource::new(name_of(number), "bad".into());
             let delivery = Delivery {
                 type_url: "type".into(),
@@ -101,8 +101,8 @@ mod tests {
             let verdict = Verdict::reject(vec![Rejection::of(&name_of(number), "bad")]);
             rejections.record(&delivery, &verdict, None);
         }
-        assert!(rejections.0.len() <= MOST);
-        let newest = name_of(3 * MOST - 1);
+        assert!(rejections.0.len() <= MAX_NAMES);
+        let newest = name_of(3 * MAX_NAMES - 1);
         assert!(rejections.get(&"type".into(), &newest).is_some());
     }
 }

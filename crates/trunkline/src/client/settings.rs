@@ -85,9 +85,9 @@ impl Settings {
     /// Returns the aggregated stream: that of the control planes that were added by
     /// hand, or else the bootstrap's.
     fn ads(&self) -> Option<&ConfigSource> {
-        let of_bootstrap = self.bootstrap.as_ref();
-        let of_bootstrap = of_bootstrap.and_then(|bootstrap| bootstrap.ads.as_ref());
-        self.ads.as_ref().or(of_bootstrap)
+        let bootstrap_ads = self.bootstrap.as_ref();
+        let bootstrap_ads = bootstrap_ads.and_then(|bootstrap| bootstrap.ads.as_ref());
+        self.ads.as_ref().or(bootstrap_ads)
     }
 
     /// Returns the source of the authority in a structured name (C8, E13).
@@ -142,8 +142,8 @@ impl Settings {
         };
         let name = Name::new(selector.as_str());
         let bootstrap_params = bootstrap.params_of(type_url.as_str(), &name);
-        let merged = bootstrap_params.iter().chain(self.params.iter());
-        Params::new(merged).unwrap_or_else(|_| self.params.clone())
+        let params = bootstrap_params.iter().chain(self.params.iter());
+        Params::new(params).unwrap_or_else(|_| self.params.clone())
     }
 
     /// Returns the parameters that servers are told in the node, for all names
@@ -151,10 +151,10 @@ impl Settings {
     /// together exceed the limits.
     pub(super) fn params_of_node(&self) -> Params {
         let bootstrap = self.bootstrap.as_ref();
-        let all = bootstrap.map(|bootstrap| &bootstrap.parameters.all);
-        let all = all.into_iter().flat_map(Params::iter);
-        let all = Params::new(all.chain(self.params.iter()));
-        all.unwrap_or_else(|_| self.params.clone())
+        let params = bootstrap.map(|bootstrap| &bootstrap.parameters.all);
+        let params = params.into_iter().flat_map(Params::iter);
+        let params = Params::new(params.chain(self.params.iter()));
+        params.unwrap_or_else(|_| self.params.clone())
     }
 }
 

@@ -32,7 +32,7 @@ use super::values::Values;
 /// What the tasks and the handles of one client share.
 pub(super) struct Shared {
     state: Mutex<ClientState>,
-    started: Instant,
+    start: Instant,
     /// The driver has something to do: connections, deadlines.
     pub(super) driver: Notify,
     /// Something has changed.
@@ -76,7 +76,7 @@ impl Shared {
                 wakers: HashMap::new(),
                 order: 0,
             }),
-            started: Instant::now(),
+            start: Instant::now(),
             driver: Notify::new(),
             progress: watch::Sender::new(()),
             judge,
@@ -85,24 +85,26 @@ impl Shared {
 
     /// Returns the time since the client was made, as the engine counts it.
     pub(super) fn now(&self) -> Moment {
-        Moment::new(self.started.elapsed())
+        Moment::new(self.start.elapsed())
     }
 
     /// Returns the instant at which [`Shared::now`] is, or was, `moment`.
     pub(super) fn instant(&self, moment: Moment) -> Instant {
-        self.started + moment.since_start()
+        self.start + moment.since_start()
     }
 
+    /// Locks the machine. Ignores poison: a panic under the lock is a fault of
+    /// the engine; what the lock guards is checked before it is changed, and
+    /// others go on.
     fn lock(&self) -> MutexGuard<'_, ClientState> {
-        // A panic while it was held is a fault of the engine; what it holds is
-        // checked before it is changed, and others go on.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the machine, delivers the news to watches, notifies `progress`,
     /// and wakes the driver and all streams, which may have requests to send.
     ///
-    /// The three methods below do the same, and wake fewer.
+    /// [`Self::change_and_wake_others`], [`Self::change_and_wake_driver`] and
+    /// [`Self::change_without_waking`] do the same, and wake fewer.
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut ClientState, Moment) -> R) -> R {
         let result = self.change_without_waking(change);
         self.wake_streams();
@@ -120,8 +122,8 @@ impl Shared {
     ) -> R {
         let result = self.change_and_wake_driver(change);
         let state = self.lock();
-        let others = state.wakers.iter().filter(|(id, _)| **id != own_id);
-        others.for_each(|(_, waker)| waker.notify_one());
+        let other_wakers = state.wakers.iter().filter(|(id, _)| **id != own_id);
+        other_wakers.for_each(|(_, waker)| waker.notify_one());
         result
     }
 
@@ -187,10 +189,10 @@ impl ClientState {
     /// Passes the newest state of a watch of one name on to its cell. Does
     /// nothing if the watch has ended.
     fn deliver_state(&mut self, id: WatchId, judge: &Judge) {
-        let Some(watched) = self.machine.watched(id) else {
+        let Some(subject) = self.machine.watched(id) else {
             return;
         };
-        let type_url = watched.type_url.clone();
+        let type_url = subject.type_url.clone();
         // The machine has the state of every watch whose subject it has.
         let state = self.machine.state(id).cloned().unwrap_or_default();
         let state = self.erase(&type_url, state, judge);
@@ -215,8 +217,8 @@ impl ClientState {
     ) -> ErasedState {
         let origin = state.origin;
         let value = state.value.zip(origin).and_then(|(resource, origin)| {
-            let cached = self.values.get(&resource);
-            let value: ErasedValue = match cached {
+            let cached_value = self.values.get(&resource);
+            let value: ErasedValue = match cached_value {
                 Some(value) => value,
                 None => {
                     let message = judge.decode(type_url, &resource).ok()?;

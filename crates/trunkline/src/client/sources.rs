@@ -34,7 +34,7 @@ struct ServerKey {
     control_plane: Arc<ControlPlane>,
     transport: Transport,
     /// The only type of its streams.
-    only: Option<TypeUrl>,
+    single_type: Option<TypeUrl>,
     fetch_timeout: Option<Duration>,
 }
 
@@ -46,7 +46,7 @@ pub(super) enum ServerInfo {
         control_plane: Arc<ControlPlane>,
         transport: Transport,
         /// The only type of its streams.
-        only: Option<TypeUrl>,
+        single_type: Option<TypeUrl>,
     },
     /// A file, of one source.
     File { path: PathSource, source: SourceId },
@@ -94,7 +94,7 @@ impl Sources {
             let key = ServerKey {
                 control_plane: Arc::clone(control_plane),
                 transport: api.transport,
-                only: single_type.clone(),
+                single_type: single_type.clone(),
                 fetch_timeout,
             };
             self.find_or_add_server(machine, key, api, manners)
@@ -192,7 +192,7 @@ impl Sources {
         let info = ServerInfo::Api {
             control_plane: Arc::clone(&key.control_plane),
             transport: key.transport,
-            only: key.only.clone(),
+            single_type: key.single_type.clone(),
         };
         self.servers.insert(key, id);
         self.info.insert(id, info);
@@ -218,7 +218,7 @@ fn sink_config(key: &ServerKey, api: &ApiSource, manners: &Manners) -> SinkConfi
         Transport::Grpc { mode, .. } => mode,
         Transport::Rest { .. } => Mode::Sotw,
     };
-    let scope = match &key.only {
+    let scope = match &key.single_type {
         None => StreamScope::Aggregated,
         Some(type_url) => StreamScope::Single(type_url.clone()),
     };

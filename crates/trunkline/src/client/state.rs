@@ -53,6 +53,8 @@ impl<T> State<T> {
 }
 
 impl<T> Clone for State<T> {
+    /// Clones the state by hand: a derived `Clone` would need a `T` that is
+    /// one.
     fn clone(&self) -> Self {
         match self {
             Self::Pending => Self::Pending,

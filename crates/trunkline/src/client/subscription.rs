@@ -14,7 +14,7 @@ use super::watch::{Watch, WatchMany};
 /// are dropped; the control plane is told with the last one of its kind (C25).
 pub struct Subscription<T> {
     lease: Arc<Lease>,
-    of: PhantomData<fn() -> T>,
+    value_type: PhantomData<fn() -> T>,
 }
 
 /// One subscription of the machine.
@@ -26,6 +26,7 @@ pub(super) struct Lease {
 }
 
 impl Drop for Lease {
+    /// Unsubscribes at the source.
     fn drop(&mut self) {
         self.client.shared.change(|state, now| {
             let (source, url) = (self.source, &self.type_url);
@@ -37,10 +38,11 @@ impl Drop for Lease {
 }
 
 impl<T: Send + Sync + 'static> Subscription<T> {
+    /// Makes a subscription that lasts as long as its lease has owners.
     pub(super) fn new(lease: Lease) -> Self {
         Self {
             lease: Arc::new(lease),
-            of: PhantomData,
+            value_type: PhantomData,
         }
     }
 
@@ -48,7 +50,7 @@ impl<T: Send + Sync + 'static> Subscription<T> {
     #[must_use]
     pub fn watch(&self) -> Watch<T> {
         let lease = Some(Arc::clone(&self.lease));
-        self.lease.client.watch_one(self.watched(), lease)
+        self.lease.client.watch_one(self.subject(), lease)
     }
 
     /// Watches all resources that the subscription covers: those of a wildcard
@@ -56,11 +58,11 @@ impl<T: Send + Sync + 'static> Subscription<T> {
     #[must_use]
     pub fn watch_many(&self) -> WatchMany<T> {
         let lease = Some(Arc::clone(&self.lease));
-        self.lease.client.watch_many(self.watched(), lease)
+        self.lease.client.watch_many(self.subject(), lease)
     }
 
-    /// Waits until the source has spoken of all of it: each name that is
-    /// covered has a state.
+    /// Waits until the source has answered for all of the subscription: each
+    /// name that is covered has a state.
     pub async fn complete(&self) {
         self.wait_for(|is_answered, _| is_answered.then_some(()))
             .await;
@@ -104,7 +106,7 @@ impl<T: Send + Sync + 'static> Subscription<T> {
 
     /// Returns the subject of a watch that sees what this source has, with the
     /// parameters of the subscription.
-    fn watched(&self) -> Watched {
+    fn subject(&self) -> Watched {
         Watched {
             type_url: self.lease.type_url.clone(),
             selector: self.lease.subscription.selector.clone(),
@@ -118,7 +120,7 @@ impl<T> Clone for Subscription<T> {
     fn clone(&self) -> Self {
         Self {
             lease: Arc::clone(&self.lease),
-            of: PhantomData,
+            value_type: PhantomData,
         }
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct Values {
 
 /// A decoded message.
 struct Entry {
-    of: Weak<Resource>,
+    resource: Weak<Resource>,
     type_url: TypeUrl,
     message: Message,
     receipt: Receipt,
@@ -56,7 +56,7 @@ pub(super) struct Receipt {
     /// of the response.
     pub(super) version: Version,
     /// When it was accepted.
-    pub(super) accepted: SystemTime,
+    pub(super) accepted_at: SystemTime,
 }
 
 /// A decoded message, and what was found when it was checked.
@@ -90,12 +90,12 @@ impl Values {
         }
 
         let entry = Entry {
-            of: Arc::downgrade(resource),
+            resource: Arc::downgrade(resource),
             type_url: type_url.clone(),
             message,
             receipt: Receipt {
                 version: set_version.unwrap_or(&resource.version).clone(),
-                accepted: SystemTime::now(),
+                accepted_at: SystemTime::now(),
             },
         };
         self.entries.insert(address(resource), entry);
@@ -104,7 +104,8 @@ impl Values {
     /// Removes the entries of resources that nobody holds any more, and sets the
     /// number of entries at which that is done next.
     fn sweep(&mut self) {
-        self.entries.retain(|_, entry| entry.of.strong_count() > 0);
+        self.entries
+            .retain(|_, entry| entry.resource.strong_count() > 0);
         let entries = &self.entries;
         self.by_body
             .retain(|_, address| entries.contains_key(address));
@@ -127,8 +128,8 @@ impl Values {
     /// and returns their decoded messages. If less than half of the bytes is
     /// new, the new bodies are copied, so that they do not keep the whole
     /// response in memory. It hashes every body, and decodes none.
-    pub(super) fn recognize(&self, response: &mut Response) -> Known {
-        let mut known_bodies = Known::default();
+    pub(super) fn recognize(&self, response: &mut Response) -> KnownBodies {
+        let mut known_bodies = KnownBodies::default();
         if self.by_body.is_empty() {
             return known_bodies;
         }
@@ -164,15 +165,12 @@ impl Values {
         }
 
         if new_bytes < old_bytes {
-            for index in new_indexes {
-                if let Some(body) = list.get_mut(index).and_then(body_mut) {
-                    *body = Bytes::copy_from_slice(body);
-                }
-            }
+            copy_bodies(list, new_indexes);
         }
         known_bodies
     }
 
+    /// Hashes a type and a body: the key of `by_body`.
     fn hash(&self, type_url: &TypeUrl, body: &Bytes) -> u64 {
         self.hasher.hash_one((type_url.as_str(), &body[..]))
     }
@@ -181,17 +179,18 @@ impl Values {
     /// message. `hash` is that of type and body.
     fn find(&self, hash: u64, type_url: &TypeUrl, body: &Bytes) -> Option<(Bytes, &Message)> {
         let entry = self.entries.get(self.by_body.get(&hash)?)?;
-        let held = entry.of.upgrade()?.body.clone()?;
-        (entry.type_url == *type_url && held == *body).then_some((held, &entry.message))
+        let cached_body = entry.resource.upgrade()?.body.clone()?;
+        let is_equal = entry.type_url == *type_url && cached_body == *body;
+        is_equal.then_some((cached_body, &entry.message))
     }
 }
 
 /// The messages of the bodies of a response that are known, by the address of
 /// the body's bytes.
 #[derive(Default)]
-pub(super) struct Known(HashMap<usize, Message>);
+pub(super) struct KnownBodies(HashMap<usize, Message>);
 
-impl Known {
+impl KnownBodies {
     /// Returns the message of a body of the response that was recognized. It
     /// goes by the body's address: a copy of the bytes has none.
     pub(super) fn get(&self, body: &Bytes) -> Option<&Message> {
@@ -200,14 +199,25 @@ impl Known {
     }
 }
 
+/// Replaces the bodies at these indexes by copies, which keep nothing else in
+/// memory.
+fn copy_bodies(list: &mut [WireResource], indexes: Vec<usize>) {
+    for index in indexes {
+        if let Some(body) = list.get_mut(index).and_then(body_mut) {
+            *body = Bytes::copy_from_slice(body);
+        }
+    }
+}
+
 /// Returns the body of a resource to be replaced; `None` if it is empty, or if
 /// the resource is shared already.
-fn body_mut(one: &mut WireResource) -> Option<&mut Bytes> {
-    let body = Arc::get_mut(&mut one.resource)?.body.as_mut();
-    // An empty one has no address of its own.
+fn body_mut(entry: &mut WireResource) -> Option<&mut Bytes> {
+    let body = Arc::get_mut(&mut entry.resource)?.body.as_mut();
+    // An empty body has no address of its own.
     body.filter(|body| !body.is_empty())
 }
 
+/// Returns the address of a resource: the key of its entry.
 fn address(resource: &Arc<Resource>) -> usize {
     Arc::as_ptr(resource) as usize
 }

@@ -25,7 +25,7 @@ use super::subscription::Lease;
 pub struct Watch<T> {
     receiver: watch::Receiver<ErasedState>,
     inner: Arc<Watching>,
-    of: PhantomData<fn() -> T>,
+    value_type: PhantomData<fn() -> T>,
 }
 
 /// One watch of the machine, which ends with its last reader.
@@ -37,6 +37,7 @@ pub(super) struct Watching {
 }
 
 impl Drop for Watching {
+    /// Ends the watch in the machine.
     fn drop(&mut self) {
         self.client.shared.change(|state, _| {
             state.machine.unwatch(self.id);
@@ -46,11 +47,12 @@ impl Drop for Watching {
 }
 
 impl<T: Send + Sync + 'static> Watch<T> {
+    /// Makes the reader of a watch of one name.
     pub(super) fn new(receiver: watch::Receiver<ErasedState>, inner: Arc<Watching>) -> Self {
         Self {
             receiver,
             inner,
-            of: PhantomData,
+            value_type: PhantomData,
         }
     }
 
@@ -107,7 +109,7 @@ impl<T: Send + Sync + 'static> Watch<T> {
         States {
             states,
             _watch: self.inner,
-            of: PhantomData,
+            value_type: PhantomData,
         }
     }
 }
@@ -117,12 +119,13 @@ struct States<T> {
     states: tokio_stream::wrappers::WatchStream<ErasedState>,
     /// The watch ends with the stream.
     _watch: Arc<Watching>,
-    of: PhantomData<fn() -> T>,
+    value_type: PhantomData<fn() -> T>,
 }
 
 impl<T: Send + Sync + 'static> Stream for States<T> {
     type Item = State<T>;
 
+    /// Passes over states that are pending.
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<State<T>>> {
         loop {
             let poll = Pin::new(&mut self.states).poll_next(cx);
@@ -139,7 +142,7 @@ impl<T> Clone for Watch<T> {
         Self {
             receiver: self.receiver.clone(),
             inner: Arc::clone(&self.inner),
-            of: PhantomData,
+            value_type: PhantomData,
         }
     }
 }
@@ -161,16 +164,17 @@ pub struct WatchMany<T> {
     news: Arc<Notify>,
     type_url: TypeUrl,
     inner: Arc<Watching>,
-    of: PhantomData<fn() -> T>,
+    value_type: PhantomData<fn() -> T>,
 }
 
 impl<T: Send + Sync + 'static> WatchMany<T> {
+    /// Makes the reader of a watch of many names.
     pub(super) fn new(news: Arc<Notify>, type_url: TypeUrl, inner: Arc<Watching>) -> Self {
         Self {
             news,
             type_url,
             inner,
-            of: PhantomData,
+            value_type: PhantomData,
         }
     }
 
@@ -206,7 +210,7 @@ impl<T: Send + Sync + 'static> WatchMany<T> {
 
 impl<T> std::fmt::Debug for WatchMany<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut shown = f.debug_struct("WatchMany");
-        shown.field("type", &self.type_url).finish_non_exhaustive()
+        let mut debug = f.debug_struct("WatchMany");
+        debug.field("type", &self.type_url).finish_non_exhaustive()
     }
 }

@@ -37,6 +37,7 @@ pub struct InvalidEventId(String);
 impl FromStr for EventId {
     type Err = InvalidEventId;
 
+    /// Parses an id in the form in which it is displayed.
     fn from_str(text: &str) -> Result<Self, InvalidEventId> {
         let parse = || {
             let (log, number) = text.split_once('-')?;

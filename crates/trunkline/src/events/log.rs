@@ -109,6 +109,7 @@ impl LogState {
         outcome.map_or(Err(StartError::TooManyReaders { limit }), |_| Ok(()))
     }
 
+    /// Locks the ring. Ignores poison: a reader that panicked ends alone.
     pub(super) fn lock(&self) -> MutexGuard<'_, Ring> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }

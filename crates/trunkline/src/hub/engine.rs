@@ -32,6 +32,7 @@ pub(crate) trait Sliced {
 }
 
 impl<T: Sliced> Engine<T> {
+    /// Makes a lock around a state; nobody waits yet.
     pub(crate) fn new(state: T) -> Self {
         Self {
             state: Mutex::new(state),

@@ -316,6 +316,7 @@ impl<W: Watcher> Hub<W> {
         (self.start + moment.since_start()).into()
     }
 
+    /// Locks the database and the streams.
     fn lock(&self) -> EngineGuard<'_, State<W>> {
         self.engine.lock()
     }

@@ -42,15 +42,15 @@ pub(crate) struct Activity {
     /// The messages of its streams.
     pub(crate) unsent: Arc<Unsent>,
     had_request: AtomicBool,
-    open: AtomicUsize,
+    open_requests: AtomicUsize,
     /// The responses of open requests. A lock for each request, none for each
     /// message.
     sends: Mutex<Vec<Arc<SendMark>>>,
     /// The bytes that the socket does not take.
     pub(super) write: SendMark,
     idle_checks: AtomicU32,
-    cut: Notify,
-    retired: Notify,
+    end_now: Notify,
+    close_idle: Notify,
 }
 
 /// How often connections are checked, and what is too long.
@@ -67,9 +67,9 @@ impl Patience {
     pub(super) fn new(send_timeout: Duration) -> Self {
         let has_timeout = !send_timeout.is_zero();
         let share = send_timeout / CHECKS_OF_SEND;
-        let least = Duration::from_millis(1);
+        let shortest = Duration::from_millis(1);
         let interval = if has_timeout {
-            share.clamp(least, CHECK_INTERVAL)
+            share.clamp(shortest, CHECK_INTERVAL)
         } else {
             CHECK_INTERVAL
         };
@@ -107,12 +107,12 @@ impl Activity {
             effort,
             unsent: Arc::default(),
             had_request: AtomicBool::new(false),
-            open: AtomicUsize::new(0),
+            open_requests: AtomicUsize::new(0),
             sends: Mutex::default(),
             write: SendMark::default(),
             idle_checks: AtomicU32::new(0),
-            cut: Notify::new(),
-            retired: Notify::new(),
+            end_now: Notify::new(),
+            close_idle: Notify::new(),
         })
     }
 
@@ -120,7 +120,7 @@ impl Activity {
     pub(super) fn begin_request(self: &Arc<Self>) -> OpenRequest {
         self.had_request.store(true, Ordering::Relaxed);
         self.effort.charge(cost::REQUEST);
-        self.open.fetch_add(1, Ordering::Relaxed);
+        self.open_requests.fetch_add(1, Ordering::Relaxed);
         let mark = Arc::<SendMark>::default();
         self.lock_sends().push(Arc::clone(&mark));
         OpenRequest {
@@ -136,17 +136,17 @@ impl Activity {
 
     /// Returns whether no request is open.
     pub(super) fn is_silent(&self) -> bool {
-        self.open.load(Ordering::Relaxed) == 0
+        self.open_requests.load(Ordering::Relaxed) == 0
     }
 
     /// Ends the connection at once.
     pub(super) fn cut(&self) {
-        self.cut.notify_one();
+        self.end_now.notify_one();
     }
 
     /// Waits until the connection has to end at once.
     pub(super) async fn wait_until_cut(&self) {
-        self.cut.notified().await;
+        self.end_now.notified().await;
     }
 
     /// Waits until the first request should have come, and did not. Waits for
@@ -160,7 +160,7 @@ impl Activity {
 
     /// Waits until the connection has been idle for too long.
     pub(super) async fn wait_until_idle(&self) {
-        self.retired.notified().await;
+        self.close_idle.notified().await;
     }
 
     /// Checks the connection; to be called once in each interval of the
@@ -171,14 +171,14 @@ impl Activity {
         self.check_idle(patience.idle_checks);
         let is_stalled = |mark: &SendMark| mark.is_stalled(patience.send_checks);
         // A check counts for each mark, so none may be skipped.
-        let mut stalled = is_stalled(&self.write);
+        let mut has_stalled_send = is_stalled(&self.write);
         for mark in self.lock_sends().iter() {
-            stalled |= is_stalled(mark);
+            has_stalled_send |= is_stalled(mark);
         }
-        if stalled {
+        if has_stalled_send {
             self.cut();
         }
-        stalled
+        has_stalled_send
     }
 
     /// Counts a check without an open request, and tells the connection to
@@ -187,10 +187,11 @@ impl Activity {
         if !self.is_silent() {
             self.idle_checks.store(0, Ordering::Relaxed);
         } else if self.idle_checks.fetch_add(1, Ordering::Relaxed) >= most_checks {
-            self.retired.notify_one();
+            self.close_idle.notify_one();
         }
     }
 
+    /// Locks the marks. Ignores poison: a request that panicked ends alone.
     fn lock_sends(&self) -> MutexGuard<'_, Vec<Arc<SendMark>>> {
         self.sends.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -205,12 +206,14 @@ pub(super) struct OpenRequest {
 }
 
 impl Drop for OpenRequest {
+    /// Ends the request: nothing of it is to be sent any more.
     fn drop(&mut self) {
         let mut sends = self.activity.lock_sends();
-        if let Some(at) = sends.iter().position(|mark| Arc::ptr_eq(mark, &self.mark)) {
-            sends.swap_remove(at);
+        let index = sends.iter().position(|mark| Arc::ptr_eq(mark, &self.mark));
+        if let Some(index) = index {
+            sends.swap_remove(index);
         }
-        self.activity.open.fetch_sub(1, Ordering::Relaxed);
+        self.activity.open_requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -52,28 +52,29 @@ pub(super) mod cost {
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Effort {
-    /// Since the last look.
-    spent: AtomicU64,
+    /// The effort since the account was settled.
+    unsettled: AtomicU64,
     is_greedy: AtomicBool,
     account: Mutex<Account>,
 }
 
-/// What was spent until the last look.
+/// The effort of an address that is not paid for, until the last settlement.
 #[derive(Debug)]
 struct Account {
     spent: u64,
-    seen: Instant,
+    /// When the account was settled last.
+    settled_at: Instant,
     greedy_since: Option<Instant>,
 }
 
 impl Default for Effort {
     fn default() -> Self {
         Self {
-            spent: AtomicU64::new(0),
+            unsettled: AtomicU64::new(0),
             is_greedy: AtomicBool::new(false),
             account: Mutex::new(Account {
                 spent: 0,
-                seen: Instant::now(),
+                settled_at: Instant::now(),
                 greedy_since: None,
             }),
         }
@@ -95,8 +96,8 @@ impl Effort {
     pub(super) fn charge(&self, nanos: u64) {
         /// The part of a burst after which the clock is asked.
         const LOOK: u64 = BURST / 8;
-        let spent = self.spent.fetch_add(nanos, Ordering::Relaxed) + nanos;
-        if spent >= LOOK {
+        let unsettled = self.unsettled.fetch_add(nanos, Ordering::Relaxed) + nanos;
+        if unsettled >= LOOK {
             self.settle_account(Instant::now());
         }
     }
@@ -112,11 +113,11 @@ impl Effort {
     /// what is left, in nanoseconds.
     fn settle_account(&self, now: Instant) -> u64 {
         let mut account = self.lock();
-        account.spent += self.spent.swap(0, Ordering::Relaxed);
-        let elapsed = now.saturating_duration_since(account.seen);
-        let earned = elapsed.as_secs_f64() * PER_SECOND as f64;
-        account.spent = account.spent.min(MOST).saturating_sub(earned as u64);
-        account.seen = now;
+        account.spent += self.unsettled.swap(0, Ordering::Relaxed);
+        let elapsed = now.saturating_duration_since(account.settled_at);
+        let allowance = elapsed.as_secs_f64() * PER_SECOND as f64;
+        account.spent = account.spent.min(MOST).saturating_sub(allowance as u64);
+        account.settled_at = now;
 
         let is_beyond = account.spent > BURST;
         let is_recent = |since: Instant| now.saturating_duration_since(since) < LEAST;
@@ -131,10 +132,12 @@ impl Effort {
         account.spent
     }
 
+    /// Locks the account. Ignores poison: a request that panicked ends alone.
     fn lock(&self) -> MutexGuard<'_, Account> {
         self.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Lets the address be at rest, as after a long time.
     #[cfg(test)]
     pub(super) fn forgive(&self) {
         self.settle_account(Instant::now() + Duration::from_secs(60));

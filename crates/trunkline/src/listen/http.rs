@@ -31,15 +31,15 @@ const HTTP1_BUFFER: usize = 64 << 10;
 impl Listening {
     /// Serves the HTTP requests of a connection until it ends. A connection
     /// that has to close takes no more requests, and tells the open ones by
-    /// [`Closing`]. `met` is called if the connection is cut because it made no
-    /// request.
+    /// [`Closing`]. `report_limit` is called if the connection is cut because
+    /// it made no request.
     pub(super) async fn serve_http<B>(
         &self,
         io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         connection: Connection,
         activity: &Arc<Activity>,
         service: impl Answers<B>,
-        met: &OnLimit,
+        report_limit: &OnLimit,
     ) where
         B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
@@ -66,7 +66,7 @@ impl Listening {
         let protocol = self.http_protocol(self.executor(activity));
         let mut serving = pin!(protocol.serve_connection(io, service));
         let mut until_closing = pin!(self.wait_until_closing(activity));
-        let mut until_cut = pin!(wait_until_cut(activity, met));
+        let mut until_cut = pin!(wait_until_cut(activity, report_limit));
 
         // A connection is polled for every message and closes once, so the wait
         // for its close is polled only when its own waker raised a flag.
@@ -129,9 +129,9 @@ impl Listening {
 
 /// Waits until a connection has to end at once: somebody cuts it, or it makes
 /// no request in time, which is reported.
-async fn wait_until_cut(activity: &Activity, met: &OnLimit) {
+async fn wait_until_cut(activity: &Activity, report_limit: &OnLimit) {
     tokio::select! {
         () = activity.wait_until_cut() => {}
-        () = activity.wait_without_request() => met(Limit::SilentConnections),
+        () = activity.wait_without_request() => report_limit(Limit::SilentConnections),
     }
 }

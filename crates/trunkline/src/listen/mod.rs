@@ -22,6 +22,7 @@ mod watched_io;
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -165,11 +166,29 @@ impl<B, S> Answers<B> for S where
 /// Any error of a body.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
+/// Accepts a connection. Returns `None` if the client left before that; or
+/// after an error of the system, when room has been made and [`ACCEPT_RETRY`]
+/// is over.
+async fn accept_one(
+    listener: &TcpListener,
+    open: &OpenConnections,
+) -> Option<(TcpStream, SocketAddr)> {
+    match listener.accept().await {
+        Ok(socket_and_peer) => Some(socket_and_peer),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => None,
+        Err(_) => {
+            open.make_room();
+            tokio::time::sleep(ACCEPT_RETRY).await;
+            None
+        }
+    }
+}
+
 impl Listening {
     /// Accepts connections until `draining` or `stopped` is cancelled, and then
     /// waits until all connections are closed. After `stopped`, the wait is
-    /// short. `met` is called when a connection is refused, or cut because its
-    /// peer is silent or takes nothing.
+    /// short. `met` is called when a connection is refused, or cut
+    /// because its peer is silent or takes nothing.
     pub async fn serve<B>(
         self,
         listener: TcpListener,
@@ -192,17 +211,19 @@ impl Listening {
         self,
         listener: TcpListener,
         service: impl Answers<B>,
-        met: impl Fn(Limit) + Send + Sync + 'static,
+        report_limit: impl Fn(Limit) + Send + Sync + 'static,
     ) where
         B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
     {
         let listening = Arc::new(self);
-        let met: OnLimit = Arc::new(met);
+        let report_limit: OnLimit = Arc::new(report_limit);
         let open = listening.new_open_connections();
-        let checks = open.check(Patience::new(listening.send_timeout), |limit| met(limit));
+        let checks = open.check(Patience::new(listening.send_timeout), |limit| {
+            report_limit(limit)
+        });
         tokio::select! {
-            () = listening.serve_all(listener, service, &open, &met) => {}
+            () = listening.serve_all(listener, service, &open, &report_limit) => {}
             // The checks go on for as long as there are connections.
             () = checks => {}
         }
@@ -227,14 +248,14 @@ impl Listening {
         listener: TcpListener,
         service: impl Answers<B>,
         open: &Arc<OpenConnections>,
-        met: &OnLimit,
+        report_limit: &OnLimit,
     ) where
         B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
     {
         let tasks = TaskTracker::new();
         tokio::select! {
-            () = self.accept(&listener, service, &tasks, open, met) => {}
+            () = self.accept(&listener, service, &tasks, open, report_limit) => {}
             () = self.draining.cancelled() => {}
             () = self.stopped.cancelled() => {}
         }
@@ -263,7 +284,7 @@ impl Listening {
         service: impl Answers<B>,
         tasks: &TaskTracker,
         open: &Arc<OpenConnections>,
-        met: &OnLimit,
+        report_limit: &OnLimit,
     ) where
         B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
@@ -272,20 +293,13 @@ impl Listening {
             if count % ACCEPTED_AT_ONCE == 0 {
                 tokio::task::yield_now().await;
             }
-            let (socket, peer) = match listener.accept().await {
-                Ok(accepted) => accepted,
-                // The client left before its connection was accepted.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                Err(_) => {
-                    open.make_room();
-                    tokio::time::sleep(ACCEPT_RETRY).await;
-                    continue;
-                }
+            let Some((socket, peer)) = accept_one(listener, open).await else {
+                continue;
             };
 
             let (place, limit) = open.open(ClientAddress::of(peer));
             if let Some(limit) = limit {
-                met(limit);
+                report_limit(limit);
             }
             let Some(place) = place else {
                 continue;
@@ -297,8 +311,9 @@ impl Listening {
                 ..Connection::default()
             };
             let executor = self.executor(&place.activity);
-            let (listening, met) = (Arc::clone(self), Arc::clone(met));
-            let serving = listening.serve_place(socket, connection, place, service.clone(), met);
+            let (listening, report_limit) = (Arc::clone(self), Arc::clone(report_limit));
+            let serving =
+                listening.serve_place(socket, connection, place, service.clone(), report_limit);
             executor.spawn(tasks.track_future(serving));
         }
     }
@@ -310,13 +325,13 @@ impl Listening {
         connection: Connection,
         place: Place,
         service: impl Answers<B>,
-        met: OnLimit,
+        report_limit: OnLimit,
     ) where
         B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
     {
         if let Ok(socket) = self.register_again(socket, &place.activity) {
-            let serving = self.serve_socket(socket, connection, &place, service, &met);
+            let serving = self.serve_socket(socket, connection, &place, service, &report_limit);
             serving.await;
         }
     }
@@ -353,7 +368,7 @@ impl Listening {
         mut connection: Connection,
         place: &Place,
         service: impl Answers<B>,
-        met: &OnLimit,
+        report_limit: &OnLimit,
     ) where
         B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
@@ -361,7 +376,7 @@ impl Listening {
         // A connection without `TCP_NODELAY` works as well.
         let _ = socket.set_nodelay(true);
         let Some(tls) = &self.tls else {
-            let http = self.serve_http(socket, connection, &place.activity, service, met);
+            let http = self.serve_http(socket, connection, &place.activity, service, report_limit);
             return http.await;
         };
 
@@ -376,11 +391,12 @@ impl Listening {
                 let identity = certificate.as_ref().and_then(PeerCertificate::identity);
                 connection.identity = identity.cloned();
                 connection.certified = certificate.is_some();
-                let http = self.serve_http(stream, connection, &place.activity, service, met);
+                let http =
+                    self.serve_http(stream, connection, &place.activity, service, report_limit);
                 http.await;
             }
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                met(Limit::SilentConnections);
+                report_limit(Limit::SilentConnections);
             }
             // TLS tells its client why the handshake failed; a client of plain
             // text learns nothing, so the server reports that one.

@@ -77,9 +77,9 @@ impl OpenConnections {
             return (None, Some(Limit::ConnectionsPerAddress));
         }
         let is_full = table.count >= self.max;
-        let met = is_full.then_some(Limit::Connections);
+        let limit = is_full.then_some(Limit::Connections);
         if is_full && !table.cut_silent(Some(address)) {
-            return (None, met);
+            return (None, limit);
         }
 
         let activity = table.add(address);
@@ -88,7 +88,7 @@ impl OpenConnections {
             address,
             connections: Arc::clone(self),
         };
-        (Some(place), met)
+        (Some(place), limit)
     }
 
     /// Cuts a connection without a request, if there is one, so that the system
@@ -97,9 +97,9 @@ impl OpenConnections {
         self.lock().cut_silent(None);
     }
 
-    /// Checks all connections, again and again, and never returns. `met` is
-    /// called for each connection that is cut.
-    pub(super) async fn check(&self, patience: Patience, met: impl Fn(Limit)) {
+    /// Checks all connections, again and again, and never returns.
+    /// `report_limit` is called for each connection that is cut.
+    pub(super) async fn check(&self, patience: Patience, report_limit: impl Fn(Limit)) {
         loop {
             tokio::time::sleep(patience.interval).await;
             let open: Vec<Arc<Activity>> = {
@@ -108,15 +108,16 @@ impl OpenConnections {
                 table.iter().map(Arc::clone).collect()
             };
             for slice in open.chunks(CHECKED_AT_ONCE) {
-                let stalled = slice.iter().filter(|activity| activity.check(patience));
-                for _ in stalled {
-                    met(Limit::SendTimeout);
+                let cut_connections = slice.iter().filter(|activity| activity.check(patience));
+                for _ in cut_connections {
+                    report_limit(Limit::SendTimeout);
                 }
                 tokio::task::yield_now().await;
             }
         }
     }
 
+    /// Locks the table. Ignores poison: a connection that panicked ends alone.
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -149,12 +150,12 @@ impl Table {
     /// An address without connections is forgotten when it is at rest.
     fn remove(&mut self, address: ClientAddress, number: u64) -> Option<Arc<Activity>> {
         let host = self.addresses.get_mut(&address)?;
-        let removed = host.open.remove(&number)?;
+        let activity = host.open.remove(&number)?;
         if host.open.is_empty() && host.effort.is_at_rest() {
             self.addresses.remove(&address);
         }
         self.count -= 1;
-        Some(removed)
+        Some(activity)
     }
 
     /// Forgets the addresses that have no connections and cost no effort any
@@ -176,8 +177,8 @@ impl Table {
         let Some((&address, Host { open, .. })) = by_count else {
             return false;
         };
-        let least = newcomer.map_or(0, |newcomer| self.count_of(newcomer) + 1);
-        if open.len() <= least {
+        let newcomer_count = newcomer.map_or(0, |newcomer| self.count_of(newcomer) + 1);
+        if open.len() <= newcomer_count {
             return false;
         }
 

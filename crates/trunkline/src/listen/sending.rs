@@ -87,6 +87,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Sending<B> {
         self.rest.is_empty() && self.body.is_end_stream()
     }
 
+    /// Adds the bytes that wait to those of the body.
     fn size_hint(&self) -> SizeHint {
         let rest = self.rest.len() as u64;
         let body = self.body.size_hint();

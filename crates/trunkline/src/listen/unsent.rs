@@ -43,13 +43,13 @@ impl Unsent {
         self.taken.notify_one();
     }
 
-    /// Adds a message of `bytes` bytes, which counts until the result is dropped.
-    /// The bound is not checked: [`Self::has_room`] was asked before the message
-    /// was built, when nobody knew its length.
+    /// Adds a message of `bytes` bytes, which counts until the result is
+    /// dropped. The bound is not checked: [`Self::has_room`] was asked before
+    /// the message was built, when nobody knew its length.
     pub(crate) fn add_message(self: &Arc<Self>, bytes: usize) -> UnsentMessage {
         // `Relaxed` is enough: only a message that is taken wakes a stream, so
-        // only its subtraction is ordered with `waiting`. A stream that does not
-        // see this addition yet is one that asked a moment earlier.
+        // only its subtraction is ordered with `waiting`. A stream that does
+        // not see this addition yet is one that asked a moment earlier.
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         UnsentMessage {
             unsent: Arc::clone(self),
@@ -82,6 +82,7 @@ impl Drop for UnsentMessage {
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
+    /// Counts a stream as waiting, until the value is dropped.
     fn new(waiting: &'a AtomicUsize) -> Self {
         waiting.fetch_add(1, Ordering::SeqCst);
         Self(waiting)

@@ -19,6 +19,7 @@ pub(super) struct WatchedIo<T> {
 }
 
 impl<T> WatchedIo<T> {
+    /// Wraps the socket of a connection.
     pub(super) fn new(io: T, activity: Arc<Activity>) -> Self {
         Self { io, activity }
     }
@@ -45,6 +46,7 @@ impl<T> WatchedIo<T> {
 }
 
 impl<T: AsyncRead + Unpin> AsyncRead for WatchedIo<T> {
+    /// Counts the effort of each read, and of its bytes.
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -62,6 +64,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for WatchedIo<T> {
 }
 
 impl<T: AsyncWrite + Unpin> AsyncWrite for WatchedIo<T> {
+    /// Writes, and marks whether the peer takes what is written.
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -71,6 +74,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for WatchedIo<T> {
         self.mark_written(outcome)
     }
 
+    /// Writes several slices, and marks whether the peer takes them.
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -81,10 +81,10 @@ impl Intake {
 
 /// Stores the reports of a message, on this thread.
 fn store_now(reports: &LoadReports, reporter: &Reporter, message: &[u8]) -> Result<(), Status> {
-    let each = |stats| reports.store(&reporter.id, &reporter.cluster, stats);
-    let read = load_stats::read(message, &ReportLimits::default(), each);
-    let read = read.map_err(|error| Status::invalid_argument(error.to_string()))?;
-    reports.add_refused(read.refused);
+    let store_stats = |stats| reports.store(&reporter.id, &reporter.cluster, stats);
+    let outcome = load_stats::read(message, &ReportLimits::default(), store_stats);
+    let outcome = outcome.map_err(|error| Status::invalid_argument(error.to_string()))?;
+    reports.add_refused(outcome.refused);
     Ok(())
 }
 

@@ -40,7 +40,7 @@ pub(super) struct ClusterKey {
 #[derive(Debug)]
 struct Cluster {
     /// When the figures were received.
-    at: Instant,
+    received_at: Instant,
     figures: ClusterFigures,
     /// In the order of their places.
     localities: Vec<(Instant, LocalityLoad)>,
@@ -85,11 +85,13 @@ impl Nodes {
         let Some(node) = self.by_id.get_mut(id) else {
             return;
         };
-        let is_fresh = |stored: Instant| stored.elapsed() <= keep;
+        let is_fresh = |received_at: Instant| received_at.elapsed() <= keep;
         node.clusters.retain(|_, cluster| {
-            cluster.localities.retain(|(stored, _)| is_fresh(*stored));
+            cluster
+                .localities
+                .retain(|(received_at, _)| is_fresh(*received_at));
             cluster.localities.shrink_to_fit();
-            is_fresh(cluster.at)
+            is_fresh(cluster.received_at)
         });
         // The weight of a report leaves out the spare room of tables.
         node.clusters.shrink_to_fit();
@@ -140,28 +142,29 @@ pub(super) struct ReportSlot<'a> {
 }
 
 impl ReportSlot<'_> {
-    /// Returns whether a report of `new` bytes in place of one of `old` is
-    /// within the limits of the client and of all clients. A report that does
-    /// not grow always is.
-    fn fits(&self, new: usize, old: usize) -> bool {
-        if new <= old {
+    /// Returns whether a report of `new_bytes` in place of one of `old_bytes`
+    /// is within the limits of the client and of all clients. A report that
+    /// does not grow always is.
+    fn fits(&self, new_bytes: usize, old_bytes: usize) -> bool {
+        if new_bytes <= old_bytes {
             return true;
         }
-        let is_within_limit =
-            |total: usize, limit: usize| total.saturating_sub(old).saturating_add(new) <= limit;
+        let is_within_limit = |total: usize, limit: usize| {
+            total.saturating_sub(old_bytes).saturating_add(new_bytes) <= limit
+        };
         let node = self.nodes.by_id.get(self.node_id);
         let node_bytes = node.map_or(0, |node| node.bytes);
         is_within_limit(node_bytes, self.limits.node_bytes)
             && is_within_limit(self.nodes.bytes, self.limits.bytes)
     }
 
-    /// Counts a report of `new` bytes in place of one of `old`, and returns the
-    /// client. A new client is added.
-    fn charge(&mut self, new: usize, old: usize) -> &mut Node {
-        self.nodes.bytes = (self.nodes.bytes + new).saturating_sub(old);
+    /// Counts a report of `new_bytes` in place of one of `old_bytes`, and
+    /// returns the client. A new client is added.
+    fn charge(&mut self, new_bytes: usize, old_bytes: usize) -> &mut Node {
+        self.nodes.bytes = (self.nodes.bytes + new_bytes).saturating_sub(old_bytes);
         let nodes = &mut self.nodes.by_id;
         let node = nodes.entry(Arc::clone(self.node_id)).or_default();
-        node.bytes = (node.bytes + new).saturating_sub(old);
+        node.bytes = (node.bytes + new_bytes).saturating_sub(old_bytes);
         if &*node.cluster != self.node_cluster {
             node.cluster = self.node_cluster.into();
         }
@@ -189,8 +192,8 @@ impl ReportSlot<'_> {
     /// storing them if they exceed a limit.
     pub(super) fn store_figures(&mut self, now: Instant, figures: ClusterFigures) -> bool {
         let name_bytes = self.key.weight(self.node_cluster);
-        let stored = self.held_report();
-        let old_bytes = stored.map_or(0, |stored| name_bytes + stored.figures.heap_bytes());
+        let old_report = self.held_report();
+        let old_bytes = old_report.map_or(0, |report| name_bytes + report.figures.heap_bytes());
         let new_bytes = name_bytes + figures.heap_bytes() + self.new_node_weight();
         if !self.fits(new_bytes, old_bytes) {
             return false;
@@ -199,14 +202,14 @@ impl ReportSlot<'_> {
         let key = self.key.clone();
         let node = self.charge(new_bytes, old_bytes);
         match node.clusters.get_mut(&key) {
-            Some(stored) => {
-                stored.at = now;
-                stored.figures = figures;
+            Some(cluster) => {
+                cluster.received_at = now;
+                cluster.figures = figures;
             }
             None => {
                 let localities = Vec::new();
                 let cluster = Cluster {
-                    at: now,
+                    received_at: now,
                     figures,
                     localities,
                 };
@@ -223,13 +226,13 @@ impl ReportSlot<'_> {
             return false;
         };
         let position = cluster.find(&locality);
-        let stored = position
+        let old_load = position
             .ok()
             .and_then(|index| cluster.localities.get(index));
-        if stored.is_none() && cluster.localities.len() >= self.limits.localities {
+        if old_load.is_none() && cluster.localities.len() >= self.limits.localities {
             return false;
         }
-        let old_bytes = stored.map_or(0, |(_, stored)| LOCALITY_WEIGHT + stored.heap_bytes());
+        let old_bytes = old_load.map_or(0, |(_, load)| LOCALITY_WEIGHT + load.heap_bytes());
         let new_bytes = LOCALITY_WEIGHT + locality.heap_bytes();
         if !self.fits(new_bytes, old_bytes) {
             return false;
@@ -250,15 +253,15 @@ impl Cluster {
     fn find(&self, locality: &LocalityLoad) -> Result<usize, usize> {
         let place = &locality.place;
         self.localities
-            .binary_search_by(|(_, held)| held.place.cmp(place))
+            .binary_search_by(|(_, load)| load.place.cmp(place))
     }
 
     /// Stores a locality at the position that [`find`](Self::find) returned.
     fn store(&mut self, position: Result<usize, usize>, locality: (Instant, LocalityLoad)) {
         match position {
             Ok(index) => {
-                if let Some(stored) = self.localities.get_mut(index) {
-                    *stored = locality;
+                if let Some(old_locality) = self.localities.get_mut(index) {
+                    *old_locality = locality;
                 }
             }
             Err(index) => {

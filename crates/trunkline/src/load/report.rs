@@ -129,8 +129,9 @@ fn serialize_time<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::
     serializer.serialize_str(&print_timestamp(seconds, nanos))
 }
 
-fn serialize_seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_f64(duration.as_secs_f64())
+/// Serializes a duration as a number of seconds.
+fn serialize_seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(duration.as_secs_f64())
 }
 
 /// A value that owns memory beside itself.
@@ -141,7 +142,7 @@ pub(super) trait HeapBytes {
 
 /// Returns the bytes that the allocator takes for a piece of memory, with those
 /// for itself.
-fn allocated(bytes: usize) -> usize {
+fn allocated_bytes(bytes: usize) -> usize {
     const OVERHEAD: usize = 16;
     match bytes {
         0 => 0,
@@ -151,14 +152,14 @@ fn allocated(bytes: usize) -> usize {
 
 impl HeapBytes for String {
     fn heap_bytes(&self) -> usize {
-        allocated(self.capacity())
+        allocated_bytes(self.capacity())
     }
 }
 
 impl<T: HeapBytes> HeapBytes for Vec<T> {
     fn heap_bytes(&self) -> usize {
         let inner: usize = self.iter().map(T::heap_bytes).sum();
-        allocated(self.capacity() * size_of::<T>()) + inner
+        allocated_bytes(self.capacity() * size_of::<T>()) + inner
     }
 }
 

@@ -39,7 +39,7 @@ struct Shared {
     reports: LoadReports,
     intake: Intake,
     /// Returns the names of the server's clusters.
-    known: Box<dyn Fn() -> Vec<String> + Send + Sync>,
+    list_clusters: Box<dyn Fn() -> Vec<String> + Send + Sync>,
     /// How often the settings or the clusters have changed.
     changes: AtomicU64,
     /// The settings with the names of the clusters, encoded, as of a change:
@@ -78,7 +78,7 @@ impl Shared {
             return bytes.clone();
         }
 
-        let response = settings.write_response(understands_all, &self.known);
+        let response = settings.write_response(understands_all, &self.list_clusters);
         let bytes = Bytes::from(response.encode_to_vec());
         *cached_response = Some((change, bytes.clone()));
         bytes
@@ -87,16 +87,16 @@ impl Shared {
 
 impl fmt::Debug for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Load");
-        shown.field("settings", &*self.shared.settings.borrow());
-        shown.field("streams", &self.streams()).finish()
+        let mut debug = f.debug_struct("Load");
+        debug.field("settings", &*self.shared.settings.borrow());
+        debug.field("streams", &self.streams()).finish()
     }
 }
 
 impl Load {
     /// Returns a service without streams and reports. Reports are kept for
-    /// three intervals at least, even if `limits` ask for less. `known` returns
-    /// the server's clusters, for clients that need a list.
+    /// three intervals at least, even if `limits` ask for less. `known`
+    /// returns the server's clusters, for clients that need a list.
     #[must_use]
     pub fn new(
         settings: LoadSettings,
@@ -110,7 +110,7 @@ impl Load {
                 settings: watch::Sender::new(settings),
                 intake: Intake::new(reports.clone()),
                 reports,
-                known: Box::new(known),
+                list_clusters: Box::new(known),
                 changes: AtomicU64::new(0),
                 with_names: Mutex::default(),
                 streams: AtomicUsize::new(0),
@@ -190,6 +190,7 @@ where
         Poll::Ready(Ok(()))
     }
 
+    /// Serves the one method; another is an unimplemented one.
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
         let open = Opener(Arc::clone(&self.shared));
         Box::pin(async move {
@@ -216,16 +217,16 @@ impl StreamingService<Bytes> for Opener {
     /// Starts a task for the stream, whose responses are read from a channel.
     fn call(&mut self, request: Request<Streaming<Bytes>>) -> Self::Future {
         std::future::ready(Open::new(&self.0).map(|open| {
-            let (out, responses) = mpsc::channel(1);
+            let (responses, response_queue) = mpsc::channel(1);
             let peer = peer_of(request.extensions());
             let stream = Stream {
                 turns: open.0.intake.turns_of(peer),
                 open,
                 inbound: request.into_inner(),
-                out,
+                responses,
             };
             tokio::spawn(stream.run());
-            Response::new(ReceiverStream::new(responses))
+            Response::new(ReceiverStream::new(response_queue))
         }))
     }
 }
@@ -264,7 +265,7 @@ struct Stream {
     /// The turns of the client's address.
     turns: Question,
     inbound: Streaming<Bytes>,
-    out: mpsc::Sender<Result<Bytes, Status>>,
+    responses: mpsc::Sender<Result<Bytes, Status>>,
 }
 
 impl Stream {
@@ -273,7 +274,7 @@ impl Stream {
     async fn run(mut self) {
         if let Err(status) = self.serve().await {
             // Fails if the client no longer reads.
-            let _ = self.out.send(Err(status)).await;
+            let _ = self.responses.send(Err(status)).await;
         }
     }
 
@@ -301,7 +302,7 @@ impl Stream {
             };
             if last_sent.as_ref() != Some(&response) {
                 last_sent = Some(response.clone());
-                if self.out.send(Ok(response)).await.is_err() {
+                if self.responses.send(Ok(response)).await.is_err() {
                     return Ok(());
                 }
             }
@@ -320,7 +321,7 @@ impl Stream {
     ) -> Result<bool, Status> {
         loop {
             let message = tokio::select! {
-                changed = settings.changed() => return Ok(changed.is_ok()),
+                change = settings.changed() => return Ok(change.is_ok()),
                 message = self.next_message() => message?,
             };
             match message {
@@ -342,7 +343,7 @@ impl Stream {
     async fn next_message(&mut self) -> Result<Option<Bytes>, Status> {
         tokio::select! {
             message = self.inbound.message() => message,
-            () = self.out.closed() => Ok(None),
+            () = self.responses.closed() => Ok(None),
         }
     }
 }

@@ -50,18 +50,18 @@ impl LoadSettings {
         self.clusters == LoadClusters::All && !understands_all
     }
 
-    /// Returns the settings for a client. `known` returns the names of the
-    /// server's clusters, and is called only for a client that
+    /// Returns the settings for a client. `list_clusters` returns the names of
+    /// the server's clusters, and is called only for a client that
     /// [needs](Self::needs_names) them.
     pub(super) fn write_response(
         &self,
         understands_all: bool,
-        known: impl FnOnce() -> Vec<String>,
+        list_clusters: impl FnOnce() -> Vec<String>,
     ) -> LoadStatsResponse {
         let (send_all_clusters, clusters) = match &self.clusters {
             LoadClusters::Named(names) => (false, names.clone()),
             LoadClusters::All if understands_all => (true, Vec::new()),
-            LoadClusters::All => (false, known()),
+            LoadClusters::All => (false, list_clusters()),
         };
 
         let interval = self.interval.max(MIN_INTERVAL);

@@ -49,6 +49,8 @@ impl LoadLimits {
 }
 
 impl Default for LoadLimits {
+    /// Returns the limits of a server: 16 MiB for all reports, a third of it
+    /// for those of one node.
     fn default() -> Self {
         Self {
             bytes: 16 << 20,
@@ -70,9 +72,9 @@ pub struct LoadReports {
 struct Inner {
     limits: LoadLimits,
     nodes: Mutex<Nodes>,
-    refused: AtomicU64,
+    refused_count: AtomicU64,
     /// When old reports were last dropped.
-    swept: Mutex<Instant>,
+    last_sweep: Mutex<Instant>,
     /// Whether a task waits for reports to become old.
     is_waiting: AtomicBool,
 }
@@ -85,8 +87,8 @@ impl LoadReports {
             inner: Arc::new(Inner {
                 limits,
                 nodes: Mutex::default(),
-                refused: AtomicU64::new(0),
-                swept: Mutex::new(Instant::now()),
+                refused_count: AtomicU64::new(0),
+                last_sweep: Mutex::new(Instant::now()),
                 is_waiting: AtomicBool::new(false),
             }),
         }
@@ -121,7 +123,7 @@ impl LoadReports {
     /// Returns how many reports on a cluster or a locality did not fit.
     #[must_use]
     pub fn refused(&self) -> u64 {
-        self.inner.refused.load(Ordering::Relaxed)
+        self.inner.refused_count.load(Ordering::Relaxed)
     }
 
     /// Returns the bytes of memory that the reports take.
@@ -133,14 +135,16 @@ impl LoadReports {
     /// Counts reports that were refused before they came here.
     pub(super) fn add_refused(&self, count: usize) {
         self.inner
-            .refused
+            .refused_count
             .fetch_add(count as u64, Ordering::Relaxed);
     }
 
+    /// Returns the bounds on the memory of reports.
     pub(super) fn limits(&self) -> &LoadLimits {
         &self.inner.limits
     }
 
+    /// Locks the reports. Ignores poison: a stream that panicked ends alone.
     fn lock(&self) -> MutexGuard<'_, Nodes> {
         let nodes = self.inner.nodes.lock();
         nodes.unwrap_or_else(PoisonError::into_inner)
@@ -185,7 +189,7 @@ impl LoadReports {
         /// The part of the time for which reports are kept.
         const PART: u32 = 8;
         {
-            let last_sweep = self.inner.swept.lock();
+            let last_sweep = self.inner.last_sweep.lock();
             let mut last_sweep = last_sweep.unwrap_or_else(PoisonError::into_inner);
             if last_sweep.elapsed() < self.inner.limits.keep / PART {
                 return;
@@ -208,12 +212,12 @@ impl LoadReports {
 
         let mut nodes = self.lock();
         let mut slot = nodes.slot(&self.inner.limits, node_id, node_cluster, key);
-        let mut refused = usize::from(!slot.store_figures(now, figures));
+        let mut refused_count = usize::from(!slot.store_figures(now, figures));
         for locality in localities {
-            refused += usize::from(!slot.store_locality(now, locality));
+            refused_count += usize::from(!slot.store_locality(now, locality));
         }
 
         drop(nodes);
-        self.add_refused(refused);
+        self.add_refused(refused_count);
     }
 }

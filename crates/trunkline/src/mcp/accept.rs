@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -12,7 +11,7 @@ use tokio::sync::mpsc;
 use tonic::Status;
 
 use super::answer::AnswerBody;
-use super::link::{Ended, Form, Link, Why, Wire};
+use super::link::{Answers, Ended, Form, Link, Why, Wire};
 use crate::bounds::{MCP_MESSAGE, MCP_UNFINISHED};
 use crate::listen::{BoxError, Closing, LaneExecutor};
 use crate::server::{BoxFuture, Connection, Limit, RequestBounds, WholeMessages, connection_of};
@@ -22,14 +21,15 @@ pub(super) trait Role: Clone + Send + Sync + 'static {
     /// The methods that it serves where it listens.
     const SERVED: &'static [(&'static str, Wire)];
 
-    /// Bytes of a message that it takes.
+    /// The most bytes of a message that it takes.
     const LONGEST: usize;
 
     /// Whether the other end speaks first, and soon, where this side listens.
     const IS_ASKED: bool;
 
-    /// The method that it opens where it dials, and its messages.
-    fn dialled(&self) -> (&'static str, Wire);
+    /// Returns the method that it opens where it dials, and the form of its
+    /// messages.
+    fn dialled_method(&self) -> (&'static str, Wire);
 
     /// Serves a stream until it ends.
     fn run(self, link: &mut Link) -> impl Future<Output = Ended> + Send;
@@ -43,71 +43,83 @@ pub(super) struct Accept<R> {
 }
 
 impl<R: Role> Accept<R> {
-    /// The service of a role that runs without a server.
+    /// Returns the service of a role that runs without a server.
     pub(super) fn alone(role: R) -> Self {
-        Self::within(role, RequestBounds::alone(MCP_MESSAGE, MCP_UNFINISHED))
+        Self::with_bounds(role, RequestBounds::alone(MCP_MESSAGE, MCP_UNFINISHED))
     }
 
-    /// The service of a role that shares bounds with a server.
-    pub(super) fn within(role: R, bounds: RequestBounds) -> Self {
+    /// Returns the service of a role that shares the bounds of a server.
+    pub(super) fn with_bounds(role: R, bounds: RequestBounds) -> Self {
         Self { role, bounds }
     }
 
-    /// A bound was met.
-    pub(super) fn met(&self) -> impl Fn(Limit) + Send + Sync + 'static {
+    /// Returns a function that reports that a limit was met.
+    pub(super) fn limit_reporter(&self) -> impl Fn(Limit) + Send + Sync + 'static {
         let bounds = self.bounds.clone();
-        move |limit| bounds.met(limit)
+        move |limit| bounds.report_limit(limit)
     }
 
     /// Starts a task for a stream, whose messages it sends to the body of the
-    /// response, in the lane of its connection. It ends when the other end does,
-    /// or its connection is about to close.
+    /// response, in the lane of its connection. The task ends when the other
+    /// end closes the stream, or its connection is about to close.
     fn open<B>(&self, wire: Wire, request: Request<B>) -> Response<tonic::body::Body>
     where
         B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
     {
-        let activity = connection_of(&request);
         let extensions = request.extensions();
-        let connection = extensions.get::<Connection>();
-        let peer = connection.and_then(|connection| connection.peer);
-        let is_for_secrets = connection.is_some_and(|one| one.is_for_secrets(false));
         let Closing(closing) = extensions.get::<Closing>().cloned().unwrap_or_default();
         let executor = extensions.get::<LaneExecutor>().cloned();
-        let (out, answers) = mpsc::channel(1);
+        let (answers, answer_queue) = mpsc::channel(1);
+        let mut link = self.make_link(wire, request, answers.clone());
+
+        let role = self.role.clone();
+        executor.unwrap_or_default().spawn(async move {
+            let reason = tokio::select! {
+                ended = role.run(&mut link) => ended.why,
+                () = closing.cancelled() => Why::Refused(Status::unavailable("closing")),
+            };
+            // What arrived of a message is let go before the other end hears.
+            drop(link);
+            if let Why::Refused(status) = reason {
+                // Fails if the other end no longer reads.
+                let _ = answers.send(Err(status)).await;
+            }
+        });
+
+        let mut response = Response::new(tonic::body::Body::new(AnswerBody::new(answer_queue)));
+        let grpc = HeaderValue::from_static("application/grpc");
+        response.headers_mut().insert(CONTENT_TYPE, grpc);
+        response
+    }
+
+    /// Makes the link of an accepted stream, which reads the body of the
+    /// request and sends to `answers`.
+    fn make_link<B>(&self, wire: Wire, request: Request<B>, answers: Answers) -> Link
+    where
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
+    {
+        let activity = connection_of(&request);
+        let connection = request.extensions().get::<Connection>();
+        let peer = connection.and_then(|connection| connection.peer);
+        let is_for_secrets = connection.is_some_and(|connection| connection.is_for_secrets(false));
+
         let bounds = self.bounds.clone();
         let body = request.into_body();
-        let messages = WholeMessages::new(body, bounds.clone(), Arc::clone(&activity), R::LONGEST);
+        let messages = WholeMessages::new(body, bounds.clone(), activity, R::LONGEST);
         let messages = match R::IS_ASKED {
             true => messages,
             false => messages.without_first_deadline(),
         };
-        let mut link = Link {
+        Link {
             peer: peer.map_or_else(String::new, |peer| peer.to_string()),
             is_for_secrets,
             wire,
             bounds: Some(bounds),
             form: Form::Accepted {
                 inbound: Box::new(messages),
-                out: out.clone(),
+                answers,
             },
-        };
-        let role = self.role.clone();
-        executor.unwrap_or_default().spawn(async move {
-            let why = tokio::select! {
-                ended = role.run(&mut link) => ended.why,
-                () = closing.cancelled() => Why::Refused(Status::unavailable("closing")),
-            };
-            // What arrived of a message is let go before the other end hears.
-            drop(link);
-            if let Why::Refused(status) = why {
-                // Fails if the other end no longer reads.
-                let _ = out.send(Err(status)).await;
-            }
-        });
-        let mut response = Response::new(tonic::body::Body::new(AnswerBody::new(answers)));
-        let grpc = HeaderValue::from_static("application/grpc");
-        response.headers_mut().insert(CONTENT_TYPE, grpc);
-        response
+        }
     }
 }
 
@@ -123,10 +135,14 @@ where
         Poll::Ready(Ok(()))
     }
 
+    /// Opens a stream, by the method that the path names. Another path is an
+    /// unimplemented method.
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let path = request.uri().path();
-        let served = R::SERVED.iter().find(|(served, _)| *served == path);
-        let response = match served {
+        let method = R::SERVED
+            .iter()
+            .find(|(served_path, _)| *served_path == path);
+        let response = match method {
             Some((_, wire)) => self.open(*wire, request),
             None => Status::unimplemented(format!("no method {path}")).into_http(),
         };

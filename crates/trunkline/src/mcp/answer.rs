@@ -21,6 +21,8 @@ pub(super) struct AnswerBody {
 }
 
 impl AnswerBody {
+    /// Makes the body of a response from its messages. The body ends with OK
+    /// when their sender is dropped.
     pub(super) fn new(messages: mpsc::Receiver<Result<Frames, Status>>) -> Self {
         Self {
             messages,
@@ -34,6 +36,7 @@ impl Body for AnswerBody {
     type Data = Bytes;
     type Error = Status;
 
+    /// Sends the frames of one message after the other, and then the status.
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -48,7 +48,8 @@ pub struct McpContents {
 }
 
 impl McpContents {
-    /// Contents that a sink with these options receives through this door.
+    /// Makes the contents that a sink with these options receives through this
+    /// door.
     #[must_use]
     pub fn new(options: SinkOptions, owner: OwnerOptions, door: Door) -> Arc<Self> {
         Arc::new(Self {
@@ -59,7 +60,7 @@ impl McpContents {
         })
     }
 
-    /// What the sink holds, and what was rejected.
+    /// Returns what the sink holds, and what was rejected.
     #[must_use]
     pub fn status(&self) -> SinkStatus {
         match self.sink.get() {
@@ -68,20 +69,20 @@ impl McpContents {
         }
     }
 
-    /// The collections of which no response has been taken yet.
+    /// Returns the collections of which no response has been taken yet.
     #[must_use]
     pub fn awaited(&self) -> Vec<TypeUrl> {
         let collections = self.status().collections.into_iter();
-        let awaited = collections.filter(|(_, status)| status.accepted == 0);
-        awaited.map(|(name, _)| name).collect()
+        let missing = collections.filter(|(_, status)| status.accepted == 0);
+        missing.map(|(name, _)| name).collect()
     }
 }
 
 impl fmt::Debug for McpContents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("McpContents");
-        shown.field("options", &self.options);
-        shown.finish_non_exhaustive()
+        let mut debug = f.debug_struct("McpContents");
+        debug.field("options", &self.options);
+        debug.finish_non_exhaustive()
     }
 }
 
@@ -125,11 +126,13 @@ struct Loading {
 }
 
 impl McpOwner for Loading {
+    /// Counts the contents as loaded once a response of each collection was
+    /// taken.
     fn apply(&self, delivery: Delivery) -> BoxFuture<'_, Verdict> {
         Box::pin(async move {
             let verdict = self.owner.apply(delivery).await;
-            let taken = self.owner.taken();
-            if self.collections.iter().all(|name| taken.contains(name)) {
+            let loaded = self.owner.loaded_collections();
+            if self.collections.iter().all(|name| loaded.contains(name)) {
                 self.writer.loaded();
             }
             verdict

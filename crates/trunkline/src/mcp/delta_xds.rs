@@ -37,23 +37,23 @@ pub(super) fn read_request(
     raw: Bytes,
     limits: &Limits,
 ) -> Result<(RequestResources, String), DecodeError> {
-    let read = DeltaDiscoveryRequest::decode_checked(raw, limits)?.message;
-    let versions = read.initial_resource_versions.iter();
+    let message = DeltaDiscoveryRequest::decode_checked(raw, limits)?.message;
+    let versions = message.initial_resource_versions.iter();
     let request = RequestResources {
-        node: read_node(read.node, limits)?,
-        collection: TypeUrl::new(Collection::of_type_url(&read.type_url)),
+        node: read_node(message.node, limits)?,
+        collection: TypeUrl::new(Collection::of_type_url(&message.type_url)),
         initial_versions: versions
-            .map(|held| (Name::new(&held.name), Version::new(&held.version)))
+            .map(|entry| (Name::new(&entry.name), Version::new(&entry.version)))
             .collect(),
-        nonce: read_nonce(read.response_nonce),
-        error: read.error_detail.map(read_error),
+        nonce: read_nonce(message.response_nonce),
+        error: message.error_detail.map(read_error),
         incremental: true,
     };
-    Ok((request, read.type_url))
+    Ok((request, message.type_url))
 }
 
-/// Writes a response to a request that asked by this type URL. A full state is
-/// one that is sent to a sink which holds nothing.
+/// Writes a response to a request that asked by this type URL. A full state
+/// looks like any other response, because it goes to a sink that holds nothing.
 pub(super) fn write_resources(response: &Resources, type_url: &str) -> Frames {
     let resources = response.update.resources().iter();
     let fields = resources.map(|resource| {
@@ -72,7 +72,8 @@ pub(super) fn write_resources(response: &Resources, type_url: &str) -> Frames {
         ResourcesUpdate::FullState(_) => &[][..],
         ResourcesUpdate::Incremental { removed, .. } => removed,
     };
-    let rest = DeltaDiscoveryResponse {
+
+    let removals = DeltaDiscoveryResponse {
         removed_resources: removed.iter().map(|n| n.as_str().to_owned()).collect(),
         ..DeltaDiscoveryResponse::default()
     };
@@ -83,11 +84,12 @@ pub(super) fn write_resources(response: &Resources, type_url: &str) -> Frames {
         version: &version,
         identifier: "",
     };
-    encode_delta(head, Some(&rest), fields.iter().flat_map(Field::pieces))
+    encode_delta(head, Some(&removals), fields.iter().flat_map(Field::pieces))
 }
 
-/// Writes a request, and returns whether it says that nothing is held. Its
-/// collection is the type URL, as it is.
+/// Writes a request, and returns whether it says that nothing is held. The name
+/// of the collection becomes the type URL. A request that would be too long
+/// says nothing of what is held.
 pub(super) fn write_request(request: RequestResources) -> (Frames, bool) {
     let is_first = request.nonce.is_none();
     let versions = request.initial_versions.iter();
@@ -117,9 +119,10 @@ pub(super) fn read_resources(raw: Bytes) -> Result<Resources, Unreadable> {
     let message = read.message;
     let (collection, nonce) = (TypeUrl::new(&message.type_url), Nonce::new(&message.nonce));
     let malformed = |fault| Unreadable::Malformed(collection.clone(), nonce.clone(), fault);
-    if let Some(refused) = read.refused.first() {
-        return Err(malformed(fault(refused.to_string())));
+    if let Some(refusal) = read.refused.first() {
+        return Err(malformed(fault(refusal.to_string())));
     }
+
     let resources = message.resources.into_iter().enumerate();
     let resources = resources.map(|(index, resource)| read_one(index, resource).map(Arc::new));
     let resources = resources
@@ -135,8 +138,8 @@ pub(super) fn read_resources(raw: Bytes) -> Result<Resources, Unreadable> {
     })
 }
 
-/// Reads an entry of `resources`. Its version is the one that the source compares
-/// when the sink resumes.
+/// Reads an entry of `resources`. A version outside of the resource comes
+/// before the one inside: the source compares it when the sink resumes.
 fn read_one(index: usize, resource: discovery::Resource) -> Result<Resource, Rejected> {
     let place = format!("resources[{index}]");
     let any = resource.resource;
@@ -148,6 +151,7 @@ fn read_one(index: usize, resource: discovery::Resource) -> Result<Resource, Rej
             "{place}: expected {expected}, found {found}"
         )));
     }
+
     let entry = read_entry(index, any.value)?;
     if !resource.name.is_empty() && resource.name != entry.name.as_str() {
         let (outer, inner) = (resource.name, &entry.name);
@@ -164,6 +168,7 @@ fn read_one(index: usize, resource: discovery::Resource) -> Result<Resource, Rej
     })
 }
 
+/// Returns a rejection that names no resource.
 fn fault(reason: String) -> Rejected {
     Rejected { name: None, reason }
 }

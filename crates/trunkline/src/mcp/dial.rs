@@ -10,7 +10,9 @@ use super::link::{Ended, Form, Link, Why};
 use crate::client::transport::{Connector, TransportOptions};
 use crate::client::{ControlPlane, Security};
 
-/// Dials for ever.
+/// Dials a peer and plays the role on the stream, again and again, until the
+/// future is dropped. Waits between attempts, less after a stream on which a
+/// message came.
 pub(super) async fn dial<R: Role>(role: R, peer: ControlPlane, backoff: BackoffConfig) {
     let connector = Connector::new(TransportOptions {
         max_message: R::LONGEST,
@@ -30,8 +32,9 @@ pub(super) async fn dial<R: Role>(role: R, peer: ControlPlane, backoff: BackoffC
     }
 }
 
+/// Dials a peer, and plays the role on the stream until it ends.
 async fn dial_once<R: Role>(role: R, connector: &Connector, peer: &ControlPlane) -> Ended {
-    let (method, wire) = role.dialled();
+    let (method, wire) = role.dialled_method();
     match connector.open(peer, method).await {
         Ok(stream) => {
             let mut link = Link {

@@ -35,32 +35,27 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Reads a resource whose values of `labels` are constraints.
+    /// Reads a resource. Its constraints are those of its annotation and, for
+    /// each of `labels` that it has, that the label has the value.
     pub(super) fn read(resource: &Resource, labels: &[String]) -> Result<Self, Rejected> {
         let fault = |reason: String| Rejected {
             name: Some(resource.name.clone()),
             reason,
         };
-        let read = read_resource(resource).map_err(|error| fault(error.to_string()))?;
-        let body = read.body.ok_or_else(|| fault("body: needed".to_owned()))?;
-        let metadata = read.metadata.unwrap_or_default();
+        let mcp_resource = read_resource(resource).map_err(|error| fault(error.to_string()))?;
+        let body = mcp_resource
+            .body
+            .ok_or_else(|| fault("body: needed".to_owned()))?;
+        let metadata = mcp_resource.metadata.unwrap_or_default();
+
         let labels = labels
             .iter()
             .filter_map(|key| metadata.labels.get_key_value(key));
         let labels = labels.map(|(key, value)| format!("{key}={value}"));
-        let written = metadata.annotations.get(CONSTRAINTS).cloned();
-        let terms: Vec<String> = written
-            .map(|text| format!("({text})"))
-            .into_iter()
-            .chain(labels)
-            .collect();
-        let constraints = match &terms[..] {
-            [] => None,
-            terms => {
-                let parsed = terms.join(" AND ").parse::<Constraints>();
-                Some(parsed.map_err(|error| fault(format!("metadata: constraints: {error}")))?)
-            }
-        };
+
+        let annotation = metadata.annotations.get(CONSTRAINTS);
+        let constraints = parse_constraints(annotation, labels)
+            .map_err(|error| fault(format!("metadata: constraints: {error}")))?;
 
         let type_url = TypeUrl::new(&body.type_url);
         let name = Name::new(name_of(&body.value).unwrap_or_default());
@@ -79,7 +74,22 @@ impl Entry {
     }
 }
 
+/// Parses the constraints of an annotation and of labels, all of which a client
+/// has to meet. Returns `None` if there is neither an annotation nor a label.
+fn parse_constraints(
+    annotation: Option<&String>,
+    labels: impl Iterator<Item = String>,
+) -> Result<Option<Constraints>, <Constraints as std::str::FromStr>::Err> {
+    let annotation_term = annotation.map(|text| format!("({text})"));
+    let terms: Vec<String> = annotation_term.into_iter().chain(labels).collect();
+    match terms.is_empty() {
+        true => Ok(None),
+        false => terms.join(" AND ").parse().map(Some),
+    }
+}
+
 /// What a server holds of a collection.
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entries {
     by_name: BTreeMap<Name, Key>,
@@ -88,28 +98,31 @@ pub(super) struct Entries {
 }
 
 impl Entries {
+    /// Adds a resource of the collection, or replaces it.
     fn insert(&mut self, name: Name, key: Key) {
         self.remove(&name);
         self.by_key.insert((key.clone(), name.clone()));
         self.by_name.insert(name, key);
     }
 
+    /// Removes a resource of the collection, if there is one with the name.
     fn remove(&mut self, name: &Name) {
         if let Some(key) = self.by_name.remove(name) {
             self.by_key.remove(&(key, name.clone()));
         }
     }
 
-    /// The resources that are variants of a name in the server.
+    /// Returns the resources that are variants of a name in the server.
     fn variants<'a>(&'a self, key: &Key) -> impl Iterator<Item = (&'a Key, &'a Name)> {
         let first = Key {
             constraints: None,
             ..key.clone()
         };
         let (type_url, name) = (key.type_url.clone(), key.name.clone());
-        let from = self.by_key.range((first, Name::new(""))..);
-        let same = from.take_while(move |(key, _)| key.type_url == type_url && key.name == name);
-        same.map(|(key, name)| (key, name))
+        let tail = self.by_key.range((first, Name::new(""))..);
+        let variants =
+            tail.take_while(move |(key, _)| key.type_url == type_url && key.name == name);
+        variants.map(|(key, name)| (key, name))
     }
 }
 
@@ -119,7 +132,7 @@ pub(super) struct Plan {
     replaces_all: bool,
     /// By the name in the collection.
     upserts: BTreeMap<Name, Entry>,
-    removed: BTreeSet<Name>,
+    removals: BTreeSet<Name>,
 }
 
 impl Plan {
@@ -128,14 +141,14 @@ impl Plan {
     /// # Errors
     /// A resource cannot be read, or two would be the same in the server.
     pub(super) fn make(
-        before: &Entries,
+        old_entries: &Entries,
         changes: Transaction,
         read: impl Fn(&Resource) -> Result<Entry, Rejected>,
     ) -> Result<Self, Rejected> {
         let mut plan = Self {
             replaces_all: false,
             upserts: BTreeMap::new(),
-            removed: BTreeSet::new(),
+            removals: BTreeSet::new(),
         };
         for change in changes {
             match change {
@@ -149,39 +162,41 @@ impl Plan {
                     plan.upserts.insert(resource.name.clone(), read(&resource)?);
                 }
                 Change::Remove(_, name) | Change::RemoveVariant(_, name, _) => {
-                    plan.removed.insert(name);
+                    plan.removals.insert(name);
                 }
-                // No sink delivers one.
+                // No sink delivers a failure.
                 Change::Fail(..) => {}
             }
         }
         if !plan.replaces_all {
-            plan.check_apart(before)?;
+            plan.check_apart(old_entries)?;
         }
         Ok(plan)
     }
 
     /// Checks that no two resources of the collection would replace each other
-    /// in the server. Of a full state the server finds that itself.
-    fn check_apart(&self, before: &Entries) -> Result<(), Rejected> {
-        let mut after = Entries::default();
+    /// in the server. A full state needs no such check: the server finds that
+    /// itself.
+    fn check_apart(&self, old_entries: &Entries) -> Result<(), Rejected> {
+        let mut new_entries = Entries::default();
         for (name, entry) in &self.upserts {
-            for (key, other) in before.variants(&entry.key) {
-                if !self.upserts.contains_key(other) && !self.removed.contains(other) {
-                    after.insert(other.clone(), key.clone());
+            for (key, other) in old_entries.variants(&entry.key) {
+                if !self.upserts.contains_key(other) && !self.removals.contains(other) {
+                    new_entries.insert(other.clone(), key.clone());
                 }
             }
-            after.insert(name.clone(), entry.key.clone());
+            new_entries.insert(name.clone(), entry.key.clone());
         }
+
         for (name, entry) in &self.upserts {
-            let mut others = after
+            let mut other_variants = new_entries
                 .variants(&entry.key)
                 .filter(|(_, other)| *other != name);
             let is_same = |key: &Key| {
                 let is_whole = key.constraints.is_none() || entry.key.constraints.is_none();
                 is_whole || key.constraints == entry.key.constraints
             };
-            if let Some((_, other)) = others.find(|(key, _)| is_same(key)) {
+            if let Some((_, other)) = other_variants.find(|(key, _)| is_same(key)) {
                 let reason = format!(
                     "{:?} is in the collection already, as {other}",
                     entry.key.name.as_str()
@@ -195,45 +210,48 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether all other resources of the collection are gone.
+    /// Returns whether all other resources of the collection are gone.
     pub(super) fn replaces_all(&self) -> bool {
         self.replaces_all
     }
 
-    /// The resources that are written, by their names in the collection.
+    /// Returns the names in the collection of the resources that are upserted.
     pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
         self.upserts.keys()
     }
 
-    /// The same as messages, in the same order.
+    /// Returns the resources that are upserted as messages, in the order of
+    /// their names.
     pub(super) fn messages(&self) -> impl Iterator<Item = ResourceMessage> {
         self.upserts.values().map(|entry| entry.message.clone())
     }
 
-    /// What the server has to remove: what the names were that are gone, or that
-    /// are something else now.
-    pub(super) fn removals(&self, before: &Entries) -> Vec<Removal> {
+    /// Returns what the server has to remove: resources whose names in the
+    /// collection are gone, or stand for another resource now.
+    pub(super) fn removals(&self, old_entries: &Entries) -> Vec<Removal> {
         if self.replaces_all {
             return Vec::new();
         }
-        let written: BTreeSet<&Key> = self.upserts.values().map(|entry| &entry.key).collect();
-        let names = self.removed.iter().chain(self.upserts.keys());
-        let gone = names.filter_map(|name| before.by_name.get(name));
-        let gone = gone.filter(|key| !written.contains(key) && !is_replaced(key, &written));
-        gone.map(|key| Removal {
-            type_url: key.type_url.clone(),
-            name: key.name.clone(),
-            variant: key.constraints.clone().map(Some),
-        })
-        .collect()
+        let new_keys: BTreeSet<&Key> = self.upserts.values().map(|entry| &entry.key).collect();
+        let names = self.removals.iter().chain(self.upserts.keys());
+        let old_keys = names.filter_map(|name| old_entries.by_name.get(name));
+        let gone_keys =
+            old_keys.filter(|key| !new_keys.contains(key) && !is_replaced(key, &new_keys));
+        gone_keys
+            .map(|key| Removal {
+                type_url: key.type_url.clone(),
+                name: key.name.clone(),
+                variant: key.constraints.clone().map(Some),
+            })
+            .collect()
     }
 
-    /// Makes the change, which the server has taken.
+    /// Makes the change in `entries`. The server must have taken it.
     pub(super) fn apply(self, entries: &mut Entries) {
         if self.replaces_all {
             *entries = Entries::default();
         }
-        for name in &self.removed {
+        for name in &self.removals {
             entries.remove(name);
         }
         for (name, entry) in self.upserts {
@@ -242,14 +260,14 @@ impl Plan {
     }
 }
 
-/// Whether a resource without constraints is written, which replaces all of its
-/// name.
-fn is_replaced(key: &Key, written: &BTreeSet<&Key>) -> bool {
+/// Returns whether a resource without constraints is upserted under the same
+/// name: it replaces all variants.
+fn is_replaced(key: &Key, new_keys: &BTreeSet<&Key>) -> bool {
     let whole = Key {
         constraints: None,
         ..key.clone()
     };
-    written.contains(&whole)
+    new_keys.contains(&whole)
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub(super) enum Form {
     /// The other.
     Accepted {
         inbound: Box<dyn Messages>,
-        out: Answers,
+        answers: Answers,
     },
 }
 
@@ -94,21 +94,22 @@ pub(super) enum Why {
 }
 
 impl Link {
-    /// A bound was met, which is counted where there is a server.
-    pub(super) fn met(&self, limit: Limit) {
+    /// Reports that a limit was met. Without a server nobody is told.
+    pub(super) fn report_limit(&self, limit: Limit) {
         if let Some(bounds) = &self.bounds {
-            bounds.met(limit);
+            bounds.report_limit(limit);
         }
     }
 
+    /// Splits the link, so that it can send while it waits for a message.
     pub(super) fn halves(&mut self) -> (Outgoing<'_>, Incoming<'_>) {
         match &mut self.form {
             Form::Dialled(stream) => {
                 let (sender, receiver) = stream.halves();
                 (Outgoing::Dialled(sender), Incoming::Dialled(receiver))
             }
-            Form::Accepted { inbound, out } => (
-                Outgoing::Accepted(out),
+            Form::Accepted { inbound, answers } => (
+                Outgoing::Accepted(answers),
                 Incoming::Accepted(inbound.as_mut()),
             ),
         }
@@ -116,33 +117,34 @@ impl Link {
 }
 
 impl Outgoing<'_> {
-    /// Waits until a message can be sent. Nothing is lost if the wait is given
-    /// up.
+    /// Waits until a message can be sent. Nothing is lost if the future is
+    /// dropped.
     pub(super) async fn ready(&mut self) -> Result<(), Why> {
         match self {
-            Self::Dialled(sender) => sender.ready().await.map_err(lost),
-            Self::Accepted(out) => {
-                let place = out.reserve().await;
-                place.map(drop).map_err(lost)
+            Self::Dialled(sender) => sender.ready().await.map_err(lost_stream),
+            Self::Accepted(answers) => {
+                let permit = answers.reserve().await;
+                permit.map(drop).map_err(lost_stream)
             }
         }
     }
 
-    /// Sends a message on a stream that is ready. One that ended meanwhile
-    /// loses it, and says so when it is read.
+    /// Sends a message on a stream that is [ready](Self::ready). The message is
+    /// lost if the stream ended meanwhile; the next read reports that end.
     pub(super) fn send(&mut self, message: Frames) {
         match self {
             Self::Dialled(sender) => sender.send(message.to_bytes()),
-            Self::Accepted(out) => drop(out.try_send(Ok(message))),
+            Self::Accepted(answers) => drop(answers.try_send(Ok(message))),
         }
     }
 }
 
 impl Incoming<'_> {
-    /// Waits for the next message. Nothing is lost if the wait is given up.
+    /// Waits for the next message; the end of the stream is an error. Nothing
+    /// is lost if the future is dropped.
     pub(super) async fn next(&mut self) -> Result<Bytes, Why> {
         let message = match self {
-            Self::Dialled(receiver) => receiver.next().await.map_err(lost)?,
+            Self::Dialled(receiver) => receiver.next().await.map_err(lost_stream)?,
             Self::Accepted(inbound) => {
                 let next = std::future::poll_fn(|cx| inbound.poll_message(cx)).await;
                 // What is too long, or does not arrive, ends the stream with
@@ -154,6 +156,7 @@ impl Incoming<'_> {
     }
 }
 
-fn lost(error: impl std::fmt::Display) -> Why {
+/// Returns how a stream ended that the other end closed, or the transport lost.
+fn lost_stream(error: impl std::fmt::Display) -> Why {
     Why::Lost(error.to_string())
 }

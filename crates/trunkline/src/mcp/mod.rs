@@ -71,7 +71,7 @@ use crate::client::{Address, ControlPlane};
 /// as people write them, such as `env=prod AND NOT version=v1` (TP2).
 pub const CONSTRAINTS: &str = "trunkline/constraints";
 
-/// A resource with a name and a body of a type, and no labels.
+/// Makes a resource with a name and a body of a type, and no labels.
 #[must_use]
 pub fn resource(name: &str, type_url: &str, body: impl Into<Bytes>) -> McpResource {
     McpResource {
@@ -86,8 +86,8 @@ pub fn resource(name: &str, type_url: &str, body: impl Into<Bytes>) -> McpResour
     }
 }
 
-/// A peer to dial at an address, without TLS. [`ControlPlane`] has the rest:
-/// TLS, headers, keepalive.
+/// Makes a peer to dial at an address, without TLS. [`ControlPlane`] has the
+/// rest: TLS, headers, keepalive.
 #[must_use]
 pub fn plaintext(address: Address) -> ControlPlane {
     ControlPlane::plaintext(address)

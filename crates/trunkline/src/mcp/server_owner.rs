@@ -19,8 +19,8 @@ use crate::server::{BoxFuture, Lifetime, Manner};
 pub struct OwnerOptions {
     /// The treatment of a reference to a resource that is not there.
     pub dangling: Dangling,
-    /// Whether a response that removes much is held, as a rejection, until it is
-    /// confirmed. The first of a collection never is.
+    /// Whether a response that removes much is held, as a rejection, until it
+    /// is confirmed. The first of a collection never is.
     pub guard: Guard,
     /// Labels whose values are constraints: a resource with the label
     /// `env: prod` is a variant for clients whose parameter `env` is `prod`
@@ -40,50 +40,50 @@ pub struct ServerOwner {
     server: Server,
     options: OwnerOptions,
     /// What the server has taken, by collection.
-    held: Arc<Mutex<BTreeMap<TypeUrl, Entries>>>,
+    entries: Arc<Mutex<BTreeMap<TypeUrl, Entries>>>,
 }
 
 impl ServerOwner {
-    /// The owner that this server is.
+    /// Makes this server the owner of collections, with default options.
     #[must_use]
     pub fn new(server: Server) -> Self {
         Self::with(server, OwnerOptions::default())
     }
 
-    /// The owner that this server is, with these options.
+    /// Makes this server the owner of collections, with these options.
     #[must_use]
     pub fn with(server: Server, options: OwnerOptions) -> Self {
         Self {
             server,
             options,
-            held: Arc::default(),
+            entries: Arc::default(),
         }
     }
 
-    /// The collections of which a response was taken.
-    pub(super) fn taken(&self) -> BTreeSet<TypeUrl> {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.keys().cloned().collect()
+    /// Returns the collections of which a response was taken.
+    pub(super) fn loaded_collections(&self) -> BTreeSet<TypeUrl> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.keys().cloned().collect()
     }
 
-    /// Settles a change of a collection. It blocks meanwhile. What it costs is
-    /// what has changed, however large the collection is.
+    /// Settles a change of a collection, and blocks until that is done. The
+    /// effort grows with what has changed, not with the size of the collection.
     fn settle(&self, delivery: Delivery) -> Verdict {
         let collection = delivery.collection;
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = !held.contains_key(&collection);
-        let none = Entries::default();
-        let before = held.get(&collection).unwrap_or(&none);
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = !entries.contains_key(&collection);
+        let no_entries = Entries::default();
+        let old_entries = entries.get(&collection).unwrap_or(&no_entries);
         let read = |resource: &_| Entry::read(resource, &self.options.labels);
-        let plan = match Plan::make(before, delivery.changes, read) {
+        let plan = match Plan::make(old_entries, delivery.changes, read) {
             Ok(plan) => plan,
-            Err(rejected) => return Verdict::Reject(vec![rejected]),
+            Err(fault) => return Verdict::Reject(vec![fault]),
         };
 
         let names: Vec<Name> = plan.names().cloned().collect();
         let edit = ResourceEdit {
             replaces_origin: plan.replaces_all(),
-            removals: plan.removals(before),
+            removals: plan.removals(old_entries),
             ..ResourceEdit::of_document(Document::empty(&"".into()))
         };
         let manner = Manner {
@@ -94,15 +94,15 @@ impl ServerOwner {
             },
             lifetime: Lifetime::Permanent,
         };
+
         let origin = format!("mcp/{collection}");
-        let changed = self.server.change(&origin, plan.messages(), edit, manner);
-        match changed {
+        match self.server.change(&origin, plan.messages(), edit, manner) {
             Ok(_) => {
-                plan.apply(held.entry(collection).or_default());
+                plan.apply(entries.entry(collection).or_default());
                 Verdict::Accept
             }
-            Err(rejected) => {
-                let findings = rejected.findings.iter();
+            Err(rejection) => {
+                let findings = rejection.findings.iter();
                 Verdict::Reject(findings.map(|finding| describe(finding, &names)).collect())
             }
         }
@@ -114,8 +114,8 @@ impl McpOwner for ServerOwner {
     fn apply(&self, delivery: Delivery) -> BoxFuture<'_, Verdict> {
         let owner = self.clone();
         Box::pin(async move {
-            let settled = tokio::task::spawn_blocking(move || owner.settle(delivery)).await;
-            settled.unwrap_or_else(|_| {
+            let verdict = tokio::task::spawn_blocking(move || owner.settle(delivery)).await;
+            verdict.unwrap_or_else(|_| {
                 // A panic, which was logged, or the end of the runtime.
                 Verdict::Reject(vec![Rejected {
                     name: None,
@@ -126,8 +126,9 @@ impl McpOwner for ServerOwner {
     }
 }
 
-/// A finding of the server, at the resource that it is about: the server names
-/// a field of its list.
+/// Converts a finding of the server. The server names a field of a list of
+/// resources, so the index leads to one of `names`; a finding of no resource
+/// has no name.
 fn describe(finding: &Finding, names: &[Name]) -> Rejected {
     let place = finding.place.field.as_deref().unwrap_or_default();
     let field = match finding.field.is_empty() {
@@ -135,12 +136,12 @@ fn describe(finding: &Finding, names: &[Name]) -> Rejected {
         false => &finding.field,
     };
     let in_list = field.strip_prefix("resources[");
-    let in_list = in_list.and_then(|rest| rest.split_once(']'));
-    let found = in_list.and_then(|(index, rest)| {
+    let in_list = in_list.and_then(|suffix| suffix.split_once(']'));
+    let resource_field = in_list.and_then(|(index, suffix)| {
         let name = names.get(index.parse::<usize>().ok()?)?;
-        Some((name.clone(), rest.trim_start_matches('.')))
+        Some((name.clone(), suffix.trim_start_matches('.')))
     });
-    let (name, field) = match found {
+    let (name, field) = match resource_field {
         Some((name, field)) => (Some(name), field),
         None => (None, field),
     };

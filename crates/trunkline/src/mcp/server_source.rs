@@ -28,8 +28,8 @@ use super::{CONSTRAINTS, wire};
 use crate::Server;
 use crate::server::{Changed, Hooks};
 
-/// Keeps the collections of a source equal to the contents of a server, of which
-/// it is a hook.
+/// Keeps the collections of a source equal to the contents of a server, of
+/// which it is a hook.
 #[derive(Clone, Debug, Default)]
 pub struct ServerCollections {
     news: Arc<News>,
@@ -39,7 +39,7 @@ pub struct ServerCollections {
 /// often is here once, so a source that is behind skips states.
 #[derive(Debug, Default)]
 struct News {
-    changed: Mutex<BTreeSet<Variant>>,
+    variants: Mutex<BTreeSet<Variant>>,
     woken: Notify,
 }
 
@@ -47,6 +47,7 @@ struct News {
 type Variant = (TypeUrl, Name, Option<Constraints>);
 
 impl Hooks for ServerCollections {
+    /// Notes the variants: their states are read when the source takes them.
     fn changed(&self, _: u64, _: &str, changed: &[Changed]) {
         let variants = changed.iter().map(|change| {
             let Changed {
@@ -63,15 +64,17 @@ impl Hooks for ServerCollections {
 }
 
 impl News {
+    /// Locks the variants. Ignores poison: a set of names is never half
+    /// changed.
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeSet<Variant>> {
-        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.variants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ServerCollections {
-    /// Brings the contents of the server to the source, as soon as the server is
-    /// ready and then whenever they change. `first` is called once the source
-    /// has the first of them: before that it must not be asked (S51).
+    /// Brings the contents of the server to the source, as soon as the server
+    /// is ready and then whenever they change. `first` is called once the
+    /// source has the first of them: before that it must not be asked (S51).
     pub async fn run(self, server: Server, source: McpSource, first: impl FnOnce()) {
         server.ready().await;
         self.bring(&server, &source);
@@ -82,14 +85,15 @@ impl ServerCollections {
         }
     }
 
-    /// Brings what has changed, as one change.
+    /// Brings the variants that have changed, as one change; nothing if there
+    /// are none.
     fn bring(&self, server: &Server, source: &McpSource) {
-        let changed = std::mem::take(&mut *self.news.lock());
-        if changed.is_empty() {
+        let variants = std::mem::take(&mut *self.news.lock());
+        if variants.is_empty() {
             return;
         }
         let changes: Transaction = server.read(|db| {
-            let changes = changed.iter().map(|variant| change_of(db, variant));
+            let changes = variants.iter().map(|variant| change_of(db, variant));
             changes.collect()
         });
         if let Err(error) = source.apply(changes) {
@@ -99,21 +103,22 @@ impl ServerCollections {
     }
 }
 
-/// The change of a collection that a changed variant means.
+/// Returns the change of a collection that follows from a changed variant: its
+/// upsert, or its removal if the server has it no more.
 fn change_of(db: &Database, (type_url, name, constraints): &Variant) -> Change {
     let collection = TypeUrl::new(Collection::of_type_url(type_url.as_str()));
     let variants = db.find_type(type_url).map(|id| db.variants(id, name));
     let mut variants = variants.unwrap_or_default().iter();
     match variants.find(|variant| variant.constraints == *constraints) {
         Some(resource) => {
-            let made = to_collection(type_url, resource);
-            Change::Upsert(collection, Arc::new(made))
+            let entry = to_collection(type_url, resource);
+            Change::Upsert(collection, Arc::new(entry))
         }
         None => Change::Remove(collection, name_of(name, constraints.as_ref())),
     }
 }
 
-/// The name of a variant in its collection.
+/// Returns the name of a variant in its collection.
 fn name_of(name: &Name, constraints: Option<&Constraints>) -> Name {
     match constraints {
         None => name.clone(),
@@ -121,8 +126,8 @@ fn name_of(name: &Name, constraints: Option<&Constraints>) -> Name {
     }
 }
 
-/// A resource of a server as one of a collection. That of a manifest is one
-/// already.
+/// Converts a resource of a server into one of a collection. A resource of a
+/// manifest is one already.
 fn to_collection(type_url: &TypeUrl, resource: &Resource) -> Resource {
     let body = resource.body.clone().unwrap_or_default();
     if Collection::is_name(type_url.as_str())
@@ -130,10 +135,11 @@ fn to_collection(type_url: &TypeUrl, resource: &Resource) -> Resource {
     {
         return wire::to_core(read);
     }
+
     let constraints = resource.constraints.as_ref();
     let annotation = constraints.map(|text| (CONSTRAINTS.to_owned(), text.to_string()));
     let name = name_of(&resource.name, constraints);
-    let mut made = wire::to_core(McpResource {
+    let mut entry = wire::to_core(McpResource {
         metadata: Some(Metadata {
             name: name.as_str().to_owned(),
             annotations: annotation.into_iter().collect(),
@@ -151,10 +157,10 @@ fn to_collection(type_url: &TypeUrl, resource: &Resource) -> Resource {
             holds_keys: true,
             ..RareFacts::default()
         };
-        made.facts = Some(Box::new(Facts {
+        entry.facts = Some(Box::new(Facts {
             rare: rare.boxed(),
             ..Facts::default()
         }));
     }
-    made
+    entry
 }

@@ -35,15 +35,17 @@ pub struct SinkOptions {
     /// It asks for incremental updates. A source may send full states all the
     /// same (M6).
     pub incremental: bool,
-    /// What it speaks where it dials. By [`Wire::Xds`] there are full states only,
-    /// by [`Wire::DeltaXds`] incremental updates only, whatever is asked for.
+    /// What it speaks where it dials. By [`Wire::Xds`] there are full states
+    /// only, by [`Wire::DeltaXds`] incremental updates only, whatever is asked
+    /// for.
     pub wire: Wire,
     /// How it dials a source that it lost.
     pub backoff: BackoffConfig,
 }
 
 impl SinkOptions {
-    /// A sink with this name that asks for incremental updates.
+    /// Returns the settings of a sink with this name that asks for incremental
+    /// updates.
     #[must_use]
     pub fn of<C: AsRef<str>>(id: &str, collections: impl IntoIterator<Item = C>) -> Self {
         Self {
@@ -86,20 +88,20 @@ struct Shared {
     /// Locked for as long as a stream lives: there is one at a time.
     machine: tokio::sync::Mutex<Machine>,
     status: Mutex<SinkStatus>,
-    /// Told when rejected collections shall be asked for again.
-    again: Notify,
+    /// Notified when rejected collections are to be asked for again.
+    resubscribe: Notify,
 }
 
 impl fmt::Debug for McpSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("McpSink");
-        shown.field("options", &self.shared.options);
-        shown.finish_non_exhaustive()
+        let mut debug = f.debug_struct("McpSink");
+        debug.field("options", &self.shared.options);
+        debug.finish_non_exhaustive()
     }
 }
 
 impl McpSink {
-    /// A sink that holds nothing.
+    /// Makes a sink that holds nothing.
     #[must_use]
     pub fn new(options: SinkOptions, owner: impl McpOwner) -> Self {
         let SinkOptions {
@@ -114,6 +116,7 @@ impl McpSink {
             Wire::Xds => false,
             Wire::DeltaXds => true,
         };
+
         let machine = Machine::new(node, collections, incremental);
         let status = Mutex::new(SinkStatus::of(&options.collections));
         Self {
@@ -122,12 +125,12 @@ impl McpSink {
                 owner: Box::new(owner),
                 machine: tokio::sync::Mutex::new(machine),
                 status,
-                again: Notify::new(),
+                resubscribe: Notify::new(),
             }),
         }
     }
 
-    /// What the sink holds, and what was rejected.
+    /// Returns what the sink holds, and what was rejected.
     #[must_use]
     pub fn status(&self) -> SinkStatus {
         self.with_status(|status| status.clone())
@@ -137,7 +140,7 @@ impl McpSink {
     /// was in its way may be gone. The source would not send it again by itself
     /// (M5). After another collection was accepted, that happens by itself.
     pub fn ask_again(&self) {
-        self.shared.again.notify_one();
+        self.shared.resubscribe.notify_one();
     }
 
     /// Dials a source and speaks `ResourceSource`, again and again.
@@ -153,14 +156,16 @@ impl McpSink {
         self.accept(listener, listening, Accept::alone).await;
     }
 
-    /// The same beside a server: what is refused here counts among the limits of
-    /// the server, and messages that do not arrive share its bounds.
+    /// Listens as [`Self::listen`] does, beside a server: a stream that is
+    /// refused here counts among the limits of the server, and messages that do
+    /// not arrive share its bounds.
     pub async fn listen_beside(self, server: &Server, listener: TcpListener, listening: Listening) {
         let bounds = server.request_bounds();
-        let within = |sink| Accept::within(sink, bounds);
-        self.accept(listener, listening, within).await;
+        let make_service = |sink| Accept::with_bounds(sink, bounds);
+        self.accept(listener, listening, make_service).await;
     }
 
+    /// Listens with the service that `service` makes of this.
     async fn accept(
         self,
         listener: TcpListener,
@@ -168,16 +173,18 @@ impl McpSink {
         service: impl FnOnce(Self) -> Accept<Self>,
     ) {
         let service = service(self);
-        let met = service.met();
-        listening.serve(listener, service, met).await;
+        let report_limit = service.limit_reporter();
+        listening.serve(listener, service, report_limit).await;
     }
 
+    /// Looks at the status, or changes it, while it is locked.
     fn with_status<T>(&self, look: impl FnOnce(&mut SinkStatus) -> T) -> T {
         let status = self.shared.status.lock();
         look(&mut status.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Asks, and takes responses one after the other, until the stream ends.
+    /// Sets `heard` when the first message comes.
     async fn serve(
         &self,
         link: &mut Link,
@@ -185,41 +192,43 @@ impl McpSink {
         heard: &mut bool,
     ) -> Result<std::convert::Infallible, Why> {
         let mut codec = SinkCodec::new(link.wire);
-        let (mut out, mut inbound) = link.halves();
+        let (mut outgoing, mut incoming) = link.halves();
         loop {
-            say(machine, &mut out, &mut codec).await?;
+            say(machine, &mut outgoing, &mut codec).await?;
             tokio::select! {
-                message = inbound.next() => {
+                message = incoming.next() => {
                     let message = message?;
                     *heard = true;
-                    self.take(machine, &codec, message).await?;
+                    self.handle_response(machine, &codec, message).await?;
                 }
-                () = self.shared.again.notified() => machine.ask_again(),
+                () = self.shared.resubscribe.notified() => machine.ask_again(),
             }
         }
     }
 
-    /// Takes a response, and the owner's verdict on it.
-    async fn take(
+    /// Handles a response: gives its changes to the owner, and notes the
+    /// verdict. An error means that the source broke the protocol, and ends the
+    /// stream.
+    async fn handle_response(
         &self,
         machine: &mut Machine,
         codec: &SinkCodec,
         message: Bytes,
     ) -> Result<(), Why> {
-        let read = codec.read_resources(message);
-        let response = match read {
+        let response = match codec.read_resources(message) {
             Ok(response) => response,
             Err(Unreadable::Malformed(collection, nonce, fault)) => {
                 let verdict = Verdict::Reject(vec![fault.clone()]);
                 self.note(machine, &collection, &verdict);
-                let answered = machine.handle_malformed(&collection, nonce, &fault);
-                return answered.map_err(|error| refused(&error));
+                let outcome = machine.handle_malformed(&collection, nonce, &fault);
+                return outcome.map_err(|error| refuse_stream(&error));
             }
-            Err(Unreadable::Undecodable(error)) => return Err(refused(&error)),
+            Err(Unreadable::Undecodable(error)) => return Err(refuse_stream(&error)),
         };
+
         let collection = response.collection.clone();
         let received = machine.handle_resources(response);
-        match received.map_err(|error| refused(&error))? {
+        match received.map_err(|error| refuse_stream(&error))? {
             Received::Rejected(fault) => {
                 self.note(machine, &collection, &Verdict::Reject(vec![fault]));
             }
@@ -244,25 +253,26 @@ impl McpSink {
                 tracing::warn!(%collection, reason = %fault, "rejected");
             }
         }
-        let held = machine.versions(collection).count();
-        self.with_status(|status| status.note(collection, held, verdict));
+        let resources = machine.versions(collection).count();
+        self.with_status(|status| status.note(collection, resources, verdict));
     }
 }
 
-/// Sends all that is to be said.
+/// Sends the requests that the sink has to make now.
 async fn say(
     machine: &mut Machine,
-    out: &mut Outgoing<'_>,
+    outgoing: &mut Outgoing<'_>,
     codec: &mut SinkCodec,
 ) -> Result<(), Why> {
     while let Some(request) = machine.poll_request() {
-        out.ready().await?;
-        out.send(codec.write_request(request));
+        outgoing.ready().await?;
+        outgoing.send(codec.write_request(request));
     }
     Ok(())
 }
 
-fn refused(error: &impl fmt::Display) -> Why {
+/// Returns how a stream ends whose other end broke the protocol.
+fn refuse_stream(error: &impl fmt::Display) -> Why {
     Why::Refused(Status::invalid_argument(error.to_string()))
 }
 
@@ -273,7 +283,7 @@ impl Role for McpSink {
 
     const IS_ASKED: bool = false;
 
-    fn dialled(&self) -> (&'static str, Wire) {
+    fn dialled_method(&self) -> (&'static str, Wire) {
         match self.shared.options.wire {
             Wire::Mcp => (SOURCE_METHOD, Wire::Mcp),
             Wire::Xds => (xds::METHOD, Wire::Xds),
@@ -281,13 +291,16 @@ impl Role for McpSink {
         }
     }
 
+    /// Serves one stream at a time; a stream beside another one is refused.
     async fn run(self, link: &mut Link) -> Ended {
         let mut heard = false;
         let Ok(mut machine) = self.shared.machine.try_lock() else {
-            link.met(Limit::Streams);
+            link.report_limit(Limit::Streams);
             let status = Status::unavailable("another source is connected to this sink");
-            let why = Why::Refused(status);
-            return Ended { heard, why };
+            return Ended {
+                heard,
+                why: Why::Refused(status),
+            };
         };
         machine.begin_stream();
         let _connected = Connected::new(&self, &link.peer);
@@ -300,6 +313,7 @@ impl Role for McpSink {
 struct Connected<'a>(&'a McpSink);
 
 impl<'a> Connected<'a> {
+    /// Shows the address of the source, until the value is dropped.
     fn new(sink: &'a McpSink, peer: &str) -> Self {
         sink.with_status(|status| status.source = Some(peer.to_owned()));
         Self(sink)

@@ -11,23 +11,26 @@ use super::link::Wire;
 use super::wire::{self, Unreadable};
 use super::{delta_xds, xds};
 
-/// The messages of one stream. Delta has no form for a full state: the answer to
-/// a request that says nothing is held lists all there is, and is read as one.
+/// The messages of one stream. Delta has no form for a full state: the answer
+/// to a request that says nothing is held lists all there is, and is read as
+/// one.
 #[derive(Debug)]
 pub(super) struct SinkCodec {
     wire: Wire,
     /// Over delta, the collections whose next responses list all there is.
-    listed: BTreeSet<TypeUrl>,
+    full_states: BTreeSet<TypeUrl>,
 }
 
 impl SinkCodec {
+    /// Begins a stream whose messages have this form.
     pub(super) fn new(wire: Wire) -> Self {
         Self {
             wire,
-            listed: BTreeSet::new(),
+            full_states: BTreeSet::new(),
         }
     }
 
+    /// Writes a request in the form of the stream.
     pub(super) fn write_request(&mut self, request: RequestResources) -> Frames {
         match self.wire {
             Wire::Mcp => wire::write_request(request),
@@ -36,27 +39,29 @@ impl SinkCodec {
         }
     }
 
-    /// A source that was told nothing is held goes on listing all there is until
-    /// a response is ACKed.
+    /// Writes a request over delta, and remembers whether its response is a
+    /// full state: a source that was told that nothing is held goes on listing
+    /// all there is until a response is ACKed.
     fn write_delta(&mut self, request: RequestResources) -> Frames {
         let (collection, is_first) = (request.collection.clone(), request.nonce.is_none());
         let is_ack = !is_first && request.error.is_none();
         let (message, holds_nothing) = delta_xds::write_request(request);
         if is_first && holds_nothing {
-            self.listed.insert(collection);
+            self.full_states.insert(collection);
         } else if is_first || is_ack {
-            self.listed.remove(&collection);
+            self.full_states.remove(&collection);
         }
         message
     }
 
+    /// Reads a response in the form of the stream.
     pub(super) fn read_resources(&self, message: Bytes) -> Result<Resources, Unreadable> {
         match self.wire {
             Wire::Mcp => wire::read_resources(message),
             Wire::Xds => xds::read_resources(message),
             Wire::DeltaXds => {
                 let mut response = delta_xds::read_resources(message)?;
-                if self.listed.contains(&response.collection)
+                if self.full_states.contains(&response.collection)
                     && let ResourcesUpdate::Incremental { resources, .. } = response.update
                 {
                     response.update = ResourcesUpdate::FullState(resources);

@@ -28,6 +28,7 @@ pub struct CollectionStatus {
 }
 
 impl SinkStatus {
+    /// Returns the status of a sink that has no source yet.
     pub(super) fn of(collections: &[TypeUrl]) -> Self {
         let names = collections.iter().cloned();
         Self {
@@ -38,13 +39,14 @@ impl SinkStatus {
         }
     }
 
-    /// Notes a verdict on a response of a collection that now has `held`
-    /// resources. One that was not asked for is not noted.
-    pub(super) fn note(&mut self, collection: &TypeUrl, held: usize, verdict: &Verdict) {
+    /// Notes a verdict on a response of a collection that now has
+    /// `resource_count` resources. A collection that was not asked for is not
+    /// noted.
+    pub(super) fn note(&mut self, collection: &TypeUrl, resource_count: usize, verdict: &Verdict) {
         let Some(status) = self.collections.get_mut(collection) else {
             return;
         };
-        status.held = held;
+        status.held = resource_count;
         match verdict {
             Verdict::Accept => {
                 status.accepted += 1;

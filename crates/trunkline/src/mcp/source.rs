@@ -78,7 +78,7 @@ pub(super) struct State {
     pub(super) publisher: Publisher,
     pub(super) streams: BTreeMap<PublisherStream, Open>,
     /// Counters of streams that have ended.
-    pub(super) past: SourceStatus,
+    pub(super) ended_streams: SourceStatus,
 }
 
 /// An open stream.
@@ -95,7 +95,7 @@ impl Sliced for State {
 }
 
 impl State {
-    /// Wakes streams.
+    /// Wakes streams that are still open.
     fn wake(&self, streams: impl IntoIterator<Item = PublisherStream>) {
         for stream in streams {
             if let Some(open) = self.streams.get(&stream) {
@@ -104,8 +104,8 @@ impl State {
         }
     }
 
-    /// Wakes the streams that changes concern.
-    pub(super) fn wake_changed(&mut self) {
+    /// Wakes the streams that the last changes concern.
+    pub(super) fn wake_concerned(&mut self) {
         let woken = self.publisher.take_woken();
         self.wake(woken);
     }
@@ -122,19 +122,20 @@ impl Shared {
         self.state.lock()
     }
 
-    /// Lets others go on between two slices: threads that wait for the lock, and
-    /// other streams.
+    /// Lets others go on between two slices: threads that wait for the lock,
+    /// and other streams.
     pub(super) async fn give_way(&self) {
         self.state.give_way();
         tokio::task::yield_now().await;
     }
 
+    /// Returns the time as the machines see it.
     pub(super) fn now(&self) -> Moment {
         Moment::new(self.start.elapsed())
     }
 
-    /// Has the soak time looked at again, of which there is none without
-    /// canaries.
+    /// Lets the soak time be looked at again, by a task that is started at the
+    /// first call. Does nothing without canaries: there is no soak time then.
     pub(super) fn look_at_soak(self: &Arc<Self>) {
         if self.options.canaries.is_none() {
             return;
@@ -159,9 +160,9 @@ async fn promote(source: Weak<Shared>) {
             state.wake(streams);
             state.publisher.deadline()
         };
-        let wait = deadline.map_or(LONGEST_WAIT, |at| {
-            let left = at - shared.now();
-            left.clamp(SHORTEST_WAIT, LONGEST_WAIT)
+        let wait = deadline.map_or(LONGEST_WAIT, |deadline| {
+            let remaining = deadline - shared.now();
+            remaining.clamp(SHORTEST_WAIT, LONGEST_WAIT)
         });
         // The time of a wait is bounded so that the task ends with the source.
         let _ = tokio::time::timeout(wait, shared.soaking.notified()).await;
@@ -176,21 +177,21 @@ impl Default for McpSource {
 
 impl fmt::Debug for McpSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("McpSource");
-        shown.field("options", &self.shared.options);
-        shown.finish_non_exhaustive()
+        let mut debug = f.debug_struct("McpSource");
+        debug.field("options", &self.shared.options);
+        debug.finish_non_exhaustive()
     }
 }
 
 impl McpSource {
-    /// A source without contents.
+    /// Makes a source without contents.
     #[must_use]
     pub fn new(options: SourceOptions) -> Self {
         let publisher = Publisher::new(options.served.clone(), options.canaries.clone());
         let state = State {
             publisher,
             streams: BTreeMap::new(),
-            past: SourceStatus::default(),
+            ended_streams: SourceStatus::default(),
         };
         Self {
             shared: Arc::new(Shared {
@@ -240,12 +241,12 @@ impl McpSource {
     pub fn apply(&self, changes: Transaction) -> Result<(), ApplyError> {
         let mut state = self.shared.lock();
         state.publisher.apply(changes, self.shared.now())?;
-        state.wake_changed();
+        state.wake_concerned();
         self.shared.soaking.notify_one();
         Ok(())
     }
 
-    /// The names of the collections that have resources, and how many.
+    /// Returns the names of the collections that have resources, and how many.
     #[must_use]
     pub fn collections(&self) -> BTreeMap<TypeUrl, usize> {
         let state = self.shared.lock();
@@ -255,7 +256,7 @@ impl McpSource {
         types.filter(|(_, len)| *len > 0).collect()
     }
 
-    /// What sinks hold, and what they rejected.
+    /// Returns what sinks hold, and what they rejected.
     #[must_use]
     pub fn status(&self) -> SourceStatus {
         SourceStatus::of(&self.shared.lock(), self.shared.now())
@@ -267,14 +268,16 @@ impl McpSource {
         self.accept(listener, listening, Accept::alone).await;
     }
 
-    /// The same beside a server: what is refused here counts among the limits of
-    /// the server, and requests that do not arrive share its bounds.
+    /// Listens as [`Self::listen`] does, beside a server: a stream that is
+    /// refused here counts among the limits of the server, and requests that do
+    /// not arrive share its bounds.
     pub async fn listen_beside(self, server: &Server, listener: TcpListener, listening: Listening) {
         let bounds = server.request_bounds();
-        let within = |source| Accept::within(source, bounds);
-        self.accept(listener, listening, within).await;
+        let make_service = |source| Accept::with_bounds(source, bounds);
+        self.accept(listener, listening, make_service).await;
     }
 
+    /// Listens with the service that `service` makes of this.
     async fn accept(
         self,
         listener: TcpListener,
@@ -282,8 +285,8 @@ impl McpSource {
         service: impl FnOnce(Self) -> Accept<Self>,
     ) {
         let service = service(self);
-        let met = service.met();
-        listening.serve(listener, service, met).await;
+        let report_limit = service.limit_reporter();
+        listening.serve(listener, service, report_limit).await;
     }
 
     /// Dials a sink and speaks `ResourceSink`, again and again.
@@ -304,7 +307,7 @@ impl Role for McpSource {
 
     const IS_ASKED: bool = true;
 
-    fn dialled(&self) -> (&'static str, Wire) {
+    fn dialled_method(&self) -> (&'static str, Wire) {
         (SINK_METHOD, Wire::Mcp)
     }
 

@@ -61,35 +61,38 @@ pub enum RolloutStatus {
 }
 
 impl SourceStatus {
+    /// Returns the status of a source. Counters of streams that have ended are
+    /// in it.
     pub(super) fn of(state: &State, now: Moment) -> Self {
-        let mut status = state.past.clone();
+        let mut status = state.ended_streams.clone();
         let publisher = &state.publisher;
         for (stream, open) in &state.streams {
-            // One that has not made a request is nobody yet.
+            // A stream without a request has no sink yet.
             let Some((machine, is_canary)) = publisher.stream(*stream) else {
                 continue;
             };
             let db = publisher.database(*stream);
             status.nacks += machine.nacks();
             status.stale += machine.stale();
-            let rejected = machine.rejected(db);
-            let rejected = rejected.map(|(name, why)| (name.clone(), why.to_owned()));
+            let rejections = machine.rejected(db);
+            let rejections = rejections.map(|(name, reason)| (name.clone(), reason.to_owned()));
             status.streams.push(SourceStreamStatus {
                 peer: open.peer.clone(),
                 node: machine.node().clone(),
                 is_canary,
                 is_current: machine.is_current(db),
                 pending: machine.pending().cloned().collect(),
-                rejected: rejected.collect(),
+                rejected: rejections.collect(),
             });
         }
+        let canaries = status.streams.iter().filter(|stream| stream.is_canary);
+        let canaries = canaries.count();
         status.rollout = publisher.stage().map(|stage| match stage {
             Stage::Promoted => RolloutStatus::Promoted,
-            Stage::OnCanaries => RolloutStatus::OnCanaries {
-                canaries: status.streams.iter().filter(|one| one.is_canary).count(),
-            },
+            Stage::OnCanaries => RolloutStatus::OnCanaries { canaries },
             Stage::Soaking(until) => RolloutStatus::Soaking(*until - now),
             Stage::Stopped { canary, reason } => RolloutStatus::Stopped {
+                // Empty once the stream of the canary has ended.
                 canary: match publisher.stream(*canary) {
                     Some((machine, _)) => machine.node().id.clone(),
                     None => String::new(),

@@ -28,6 +28,7 @@ struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
+    /// Opens a stream of the source. It is closed when the value is dropped.
     fn new(shared: &'a Arc<Shared>, peer: &str, woken: &Arc<Notify>) -> Self {
         let mut state = shared.lock();
         let stream = state.publisher.open();
@@ -41,11 +42,12 @@ impl<'a> Entry<'a> {
 }
 
 impl Drop for Entry<'_> {
+    /// Closes the stream, and keeps its counters.
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         let closed = state.publisher.close(self.stream, self.shared.now());
-        state.past.nacks += closed.nacks;
-        state.past.stale += closed.stale;
+        state.ended_streams.nacks += closed.nacks;
+        state.ended_streams.stale += closed.stale;
         state.streams.remove(&self.stream);
         drop(state);
         let names = closed.outdated.len();
@@ -54,7 +56,7 @@ impl Drop for Entry<'_> {
     }
 }
 
-/// Drops what has so many names, on a thread of its own if they are many.
+/// Drops what `names` names refer to: on a thread of its own if they are many.
 fn drop_aside<T: Send + 'static>(outdated: T, names: usize) {
     match tokio::runtime::Handle::try_current() {
         Ok(runtime) if names > SLICE => drop(runtime.spawn_blocking(move || drop(outdated))),
@@ -67,8 +69,7 @@ pub(super) async fn run(shared: &Arc<Shared>, link: &mut Link) -> Ended {
     let woken = Arc::new(Notify::new());
     let entry = Entry::new(shared, &link.peer, &woken);
     let mut heard = false;
-    let served = serve(&entry, link, &woken, &mut heard).await;
-    let Err(why) = served;
+    let Err(why) = serve(&entry, link, &woken, &mut heard).await;
     Ended { heard, why }
 }
 
@@ -85,21 +86,23 @@ async fn serve(
         wire: link.wire,
         is_for_secrets: link.is_for_secrets,
         bounds: link.bounds.clone(),
-        asked: BTreeMap::new(),
+        type_urls: BTreeMap::new(),
     };
     let mut pace = Pace::new(MCP_REQUESTS);
-    let (mut out, mut inbound) = link.halves();
+    let (mut outgoing, mut incoming) = link.halves();
     let mut may_have_news = false;
     loop {
-        let is_fast = pace.next_request_at();
-        if is_fast.is_some() {
-            reader.met(Limit::RequestRate);
+        // A sink whose requests come too fast is made to wait.
+        let next_request = pace.next_request_at();
+        if next_request.is_some() {
+            reader.report_limit(Limit::RequestRate);
         }
+
         let message = async {
-            if let Some(until) = is_fast {
-                tokio::time::sleep_until(until).await;
+            if let Some(time) = next_request {
+                tokio::time::sleep_until(time).await;
             }
-            inbound.next().await
+            incoming.next().await
         };
         tokio::select! {
             biased;
@@ -111,10 +114,10 @@ async fn serve(
                 may_have_news = true;
             }
             () = woken.notified() => may_have_news = true,
-            ready = out.ready(), if may_have_news => {
+            ready = outgoing.ready(), if may_have_news => {
                 ready?;
                 match poll(entry, &reader) {
-                    Polled::Message(message) => out.send(message),
+                    Polled::Message(message) => outgoing.send(message),
                     Polled::Slice => entry.shared.give_way().await,
                     Polled::Nothing => may_have_news = false,
                 }
@@ -151,47 +154,67 @@ async fn handle(
 struct Read {
     request: RequestResources,
     /// Over xDS, the type URL by which it asks for its collection.
-    asked: Option<String>,
+    type_url: Option<String>,
 }
 
 impl Read {
+    /// Reads a request and checks it. An error ends the stream.
     fn new(message: Bytes, wire: Wire) -> Result<Self, Why> {
         let refuse = |error: DecodeError| Why::Refused(Status::invalid_argument(error.to_string()));
-        let (request, asked) = match wire {
+        let (request, type_url) = match wire {
             Wire::Mcp => (wire::read_request(message, &LIMITS).map_err(refuse)?, None),
-            Wire::Xds => named(xds::read_request(message, &LIMITS).map_err(refuse)?),
-            Wire::DeltaXds => named(delta_xds::read_request(message, &LIMITS).map_err(refuse)?),
+            Wire::Xds => with_type_url(xds::read_request(message, &LIMITS).map_err(refuse)?),
+            Wire::DeltaXds => {
+                with_type_url(delta_xds::read_request(message, &LIMITS).map_err(refuse)?)
+            }
         };
         request
             .check()
             .map_err(|error| Why::Refused(status_of(&error)))?;
-        Ok(Self { request, asked })
+        Ok(Self { request, type_url })
     }
 }
 
-fn named((request, asked): (RequestResources, String)) -> (RequestResources, Option<String>) {
-    (request, Some(asked))
+/// Returns a request of xDS, which always has a type URL.
+fn with_type_url(
+    (request, type_url): (RequestResources, String),
+) -> (RequestResources, Option<String>) {
+    (request, Some(type_url))
 }
 
-/// Takes a request. What it makes outdated is dropped without the lock.
+/// Takes a request. An error ends the stream.
 fn take(entry: &Entry<'_>, peer: &str, reader: &mut Reader, read: Read) -> Result<(), Why> {
-    let Read { request, asked } = read;
-    reader.note_asked(&request.collection, asked);
+    let Read { request, type_url } = read;
+    reader.note_type_url(&request.collection, type_url);
     let collection = request.collection.clone();
     if !reader.is_for_secrets && holds_secrets(collection.as_str()) {
         // An empty answer would make the sink remove what it has.
         tracing::warn!(peer, %collection, "secrets are for sinks on this machine or behind TLS that show a certificate");
         return Ok(());
     }
+
+    let handled = handle_request(entry, peer, request);
+    // A source of one collection says what it serves (M10).
+    let handled = handled.map_err(|error| Why::Refused(status_of(&error)))?;
+    report(handled, peer, &collection, reader)
+}
+
+/// Handles a request in the publisher. What the request makes outdated is
+/// dropped without the lock.
+fn handle_request(
+    entry: &Entry<'_>,
+    peer: &str,
+    request: RequestResources,
+) -> Result<Handled, SourceError> {
     // Versions that are not heeded are dropped with this clone.
     let versions = request.initial_versions.clone();
     let (handled, outdated) = {
         let mut state = entry.shared.lock();
         let now = entry.shared.now();
-        let before = state.publisher.stage().cloned();
+        let old_stage = state.publisher.stage().cloned();
         let handled = state.publisher.handle_request(entry.stream, request, now);
         if let Some(Stage::Stopped { reason, .. }) = state.publisher.stage()
-            && !matches!(before, Some(Stage::Stopped { .. }))
+            && !matches!(old_stage, Some(Stage::Stopped { .. }))
         {
             tracing::error!(
                 peer,
@@ -201,18 +224,24 @@ fn take(entry: &Entry<'_>, peer: &str, reader: &mut Reader, read: Read) -> Resul
         }
         (handled, state.publisher.take_outdated(entry.stream))
     };
+
     let names = versions.len() + outdated.len();
     drop_aside((versions, outdated), names);
     entry.shared.look_at_soak();
-    // A source of one collection says what it serves (M10).
-    match handled.map_err(|error| Why::Refused(status_of(&error)))? {
+    handled
+}
+
+/// Logs how a request was handled, and reports the limits that it met. An error
+/// ends the stream.
+fn report(handled: Handled, peer: &str, collection: &TypeUrl, reader: &Reader) -> Result<(), Why> {
+    match handled {
         Handled::Nack(error) => {
             // An alarm: someone has to look (M11).
             tracing::warn!(peer, %collection, reason = error.message, "NACK");
         }
         Handled::Stale => tracing::debug!(peer, %collection, "a stale nonce was ignored"),
         Handled::Refused => {
-            reader.met(Limit::Collections);
+            reader.report_limit(Limit::Collections);
             let collection = collection.as_str();
             let collection = &collection[..collection.floor_char_boundary(SHOWN_NAME)];
             tracing::warn!(
@@ -222,7 +251,7 @@ fn take(entry: &Entry<'_>, peer: &str, reader: &mut Reader, read: Read) -> Resul
             );
         }
         Handled::VersionsIgnored => {
-            reader.met(Limit::HeldVersions);
+            reader.report_limit(Limit::HeldVersions);
             tracing::warn!(peer, %collection, "the sink holds more versions than there is room for");
             if reader.wire == Wire::DeltaXds {
                 // Delta has no form for what it gets instead, a full state.
@@ -237,6 +266,7 @@ fn take(entry: &Entry<'_>, peer: &str, reader: &mut Reader, read: Read) -> Resul
     Ok(())
 }
 
+/// Returns the status of a stream that ends because of a request.
 fn status_of(error: &SourceError) -> Status {
     match error {
         SourceError::NotServed { .. } => Status::not_found(error.to_string()),
@@ -267,14 +297,14 @@ fn poll(entry: &Entry<'_>, reader: &Reader) -> Polled {
     }
 }
 
-/// Whether the resources of a collection are secrets: those of Envoy, or of
-/// Kubernetes.
+/// Returns whether the resources of a collection are secrets: those of Envoy,
+/// or of Kubernetes.
 fn holds_secrets(collection: &str) -> bool {
     collection == Collection::of_type_url(kind::SDS) || collection == "k8s/v1/Secret"
 }
 
-/// Leaves out resources with a private key in them, as a server of xDS withholds
-/// them from such clients.
+/// Returns a response without the resources that have a private key in them, as
+/// a server of xDS withholds them from such clients.
 fn withhold_keys(response: &Resources) -> Resources {
     let mut response = response.clone();
     let (ResourcesUpdate::FullState(resources) | ResourcesUpdate::Incremental { resources, .. }) =
@@ -296,7 +326,7 @@ fn withhold_keys(response: &Resources) -> Resources {
 const SHOWN_NAME: usize = 256;
 
 /// Collections whose type URLs are remembered.
-const MOST_ASKED: usize = 1024;
+const MOST_COLLECTIONS: usize = 1024;
 
 /// Limits of requests, of which none is longer than
 /// [`MCP_REQUEST`](crate::bounds::MCP_REQUEST): as many versions as these bytes
@@ -312,26 +342,29 @@ struct Reader {
     is_for_secrets: bool,
     bounds: Option<RequestBounds>,
     /// Over xDS, the type URL by which each collection was asked for.
-    asked: BTreeMap<TypeUrl, String>,
+    type_urls: BTreeMap<TypeUrl, String>,
 }
 
 impl Reader {
-    /// A bound was met, which is counted where there is a server.
-    fn met(&self, limit: Limit) {
+    /// Reports that a limit was met. Without a server nobody is told.
+    fn report_limit(&self, limit: Limit) {
         if let Some(bounds) = &self.bounds {
-            bounds.met(limit);
+            bounds.report_limit(limit);
         }
     }
 
-    fn note_asked(&mut self, collection: &TypeUrl, asked: Option<String>) {
+    /// Remembers the type URL by which a collection was asked for.
+    fn note_type_url(&mut self, collection: &TypeUrl, type_url: Option<String>) {
         // No more than a stream may ask for are answered.
-        if let Some(asked) = asked
-            && self.asked.len() < MOST_ASKED
+        if let Some(type_url) = type_url
+            && self.type_urls.len() < MOST_COLLECTIONS
         {
-            self.asked.insert(collection.clone(), asked);
+            self.type_urls.insert(collection.clone(), type_url);
         }
     }
 
+    /// Writes a response in the form of the stream. Keys are withheld from a
+    /// sink that may not have them.
     fn write(&self, response: &Resources) -> Frames {
         let without_keys;
         let response = match self.is_for_secrets {
@@ -341,9 +374,9 @@ impl Reader {
                 &without_keys
             }
         };
-        match (self.wire, self.asked.get(&response.collection)) {
-            (Wire::Xds, Some(asked)) => xds::write_resources(response, asked),
-            (Wire::DeltaXds, Some(asked)) => delta_xds::write_resources(response, asked),
+        match (self.wire, self.type_urls.get(&response.collection)) {
+            (Wire::Xds, Some(type_url)) => xds::write_resources(response, type_url),
+            (Wire::DeltaXds, Some(type_url)) => delta_xds::write_resources(response, type_url),
             _ => wire::write_resources(response),
         }
     }

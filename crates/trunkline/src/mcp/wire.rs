@@ -25,8 +25,8 @@ pub(super) enum Unreadable {
     Undecodable(DecodeError),
 }
 
-/// Makes a resource of core. One without a version gets one, a hash of all that
-/// it says, which is then a part of it.
+/// Converts a message into a resource of core. A resource without a version
+/// gets one, a hash of its contents, which becomes a part of the message.
 pub(super) fn to_core(mut resource: wire::Resource) -> Resource {
     let metadata = resource.metadata.get_or_insert_default();
     let name = Name::new(&metadata.name);
@@ -43,8 +43,7 @@ pub(super) fn to_core(mut resource: wire::Resource) -> Resource {
     }
 }
 
-/// Reads the metadata and the body of a resource of a delivery, whose body they
-/// are.
+/// Reads the body of a delivered resource, which has its metadata, too.
 ///
 /// # Errors
 /// The body is no resource of the protocol.
@@ -54,6 +53,7 @@ pub fn read_resource(resource: &Resource) -> Result<wire::Resource, DecodeError>
     Ok(read.message)
 }
 
+/// Reads a request of the protocol.
 pub(super) fn read_request(raw: Bytes, limits: &Limits) -> Result<RequestResources, DecodeError> {
     let read = wire::RequestResources::decode_checked(raw, limits)?.message;
     let versions = read.initial_resource_versions.iter();
@@ -72,12 +72,13 @@ pub(super) fn read_request(raw: Bytes, limits: &Limits) -> Result<RequestResourc
     })
 }
 
-/// The nonce of an acknowledgement; a first request has none.
+/// Reads the nonce of an acknowledgement; `None` for a first request, which has
+/// none.
 pub(super) fn read_nonce(nonce: String) -> Option<Nonce> {
     (!nonce.is_empty()).then(|| Nonce::new(nonce))
 }
 
-/// The error that makes a request a NACK (M3).
+/// Reads the error that makes a request a NACK (M3).
 pub(super) fn read_error(status: Status) -> ErrorDetail {
     ErrorDetail {
         code: status.code,
@@ -85,6 +86,7 @@ pub(super) fn read_error(status: Status) -> ErrorDetail {
     }
 }
 
+/// Writes the error that makes a request a NACK (M3).
 pub(super) fn write_error(error: ErrorDetail) -> Status {
     Status {
         code: error.code,
@@ -93,6 +95,8 @@ pub(super) fn write_error(error: ErrorDetail) -> Status {
     }
 }
 
+/// Writes a request of the protocol. A request that would be too long asks for
+/// a full state, which needs no versions.
 pub(super) fn write_request(request: RequestResources) -> Frames {
     let versions = request.initial_versions.iter();
     let mut message = wire::RequestResources {
@@ -109,13 +113,14 @@ pub(super) fn write_request(request: RequestResources) -> Frames {
         incremental: request.incremental,
     };
     if message.encoded_len() > MCP_REQUEST {
-        // A source would not take it. A full state needs no versions.
+        // A source would not take it.
         message.initial_resource_versions.clear();
         message.incremental = false;
     }
     Frames::of(&message)
 }
 
+/// Reads a response of the protocol.
 pub(super) fn read_resources(raw: Bytes) -> Result<Resources, Unreadable> {
     let read = wire::Resources::decode_checked(raw, &Limits::DEFAULT);
     let read = read.map_err(Unreadable::Undecodable)?;
@@ -125,17 +130,19 @@ pub(super) fn read_resources(raw: Bytes) -> Result<Resources, Unreadable> {
         Nonce::new(&message.nonce),
     );
     let malformed = |fault| Unreadable::Malformed(collection.clone(), nonce.clone(), fault);
-    if let Some(refused) = read.refused.first() {
+    if let Some(refusal) = read.refused.first() {
         return Err(malformed(Rejected {
             name: None,
-            reason: refused.to_string(),
+            reason: refusal.to_string(),
         }));
     }
+
     let resources = message.resources.into_iter().enumerate();
     let resources = resources.map(|(index, raw)| read_entry(index, raw).map(Arc::new));
     let resources = resources
         .collect::<Result<Vec<_>, _>>()
         .map_err(malformed)?;
+
     let update = match message.incremental {
         // Removed names mean nothing in a full state (M6).
         false => ResourcesUpdate::FullState(resources),
@@ -175,6 +182,7 @@ pub(super) fn read_entry(index: usize, raw: Bytes) -> Result<Resource, Rejected>
     })
 }
 
+/// Writes a response of the protocol.
 pub(super) fn write_resources(response: &Resources) -> Frames {
     let resources = response.update.resources().iter();
     let bodies = resources.map(|resource| resource.body.clone().unwrap_or_default());

@@ -38,16 +38,16 @@ pub(super) fn read_request(
     raw: Bytes,
     limits: &Limits,
 ) -> Result<(RequestResources, String), DecodeError> {
-    let read = DiscoveryRequest::decode_checked(raw, limits)?.message;
+    let message = DiscoveryRequest::decode_checked(raw, limits)?.message;
     let request = RequestResources {
-        node: read_node(read.node, limits)?,
-        collection: TypeUrl::new(Collection::of_type_url(&read.type_url)),
+        node: read_node(message.node, limits)?,
+        collection: TypeUrl::new(Collection::of_type_url(&message.type_url)),
         initial_versions: InitialVersions::default(),
-        nonce: read_nonce(read.response_nonce),
-        error: read.error_detail.map(read_error),
+        nonce: read_nonce(message.response_nonce),
+        error: message.error_detail.map(read_error),
         incremental: false,
     };
-    Ok((request, read.type_url))
+    Ok((request, message.type_url))
 }
 
 /// Reads the node of a sink, whose annotations are the texts in its metadata.
@@ -79,7 +79,8 @@ pub(super) fn write_node(node: SinkNode) -> Bytes {
     node.encode_to_vec().into()
 }
 
-/// The texts of a node's metadata.
+/// Returns the texts in the metadata of a node. A value that is no text is left
+/// out.
 fn texts(metadata: Option<&Bytes>) -> std::collections::BTreeMap<String, String> {
     let read = metadata.and_then(|raw| Struct::decode(raw.clone()).ok());
     let fields = read.unwrap_or_default().fields.into_iter();
@@ -109,7 +110,7 @@ pub(super) fn write_resources(response: &Resources, type_url: &str) -> Frames {
     encode_sotw(head, None, fields.iter().flat_map(Field::pieces))
 }
 
-/// Writes a request. Its collection is the type URL, as it is.
+/// Writes a request. The name of the collection becomes the type URL.
 pub(super) fn write_request(request: RequestResources) -> Frames {
     Frames::of(&DiscoveryRequest {
         node: request.node.map(write_node),
@@ -126,6 +127,7 @@ pub(super) fn read_resources(raw: Bytes) -> Result<Resources, Unreadable> {
     let message = read.map_err(Unreadable::Undecodable)?.message;
     let (collection, nonce) = (TypeUrl::new(&message.type_url), Nonce::new(&message.nonce));
     let malformed = |fault| Unreadable::Malformed(collection.clone(), nonce.clone(), fault);
+
     let mut resources = Vec::with_capacity(message.resources.len());
     for (index, any) in message.resources.into_iter().enumerate() {
         if any.type_url != Resource::TYPE_URL {

@@ -84,7 +84,7 @@ impl Described {
     /// rules read as [`Field::Listener`].
     #[must_use]
     pub fn on(mut self, listener: Option<SocketAddr>) -> Self {
-        self.listener = listener.map_or_else(String::new, |at| at.to_string());
+        self.listener = listener.map_or_else(String::new, |address| address.to_string());
         self
     }
 
@@ -113,7 +113,9 @@ impl Described {
             Field::UserAgent => &self.user_agent,
             Field::Listener => &self.listener,
             Field::Metadata(path) => {
-                let index = self.metadata.binary_search_by(|(other, _)| other.cmp(path));
+                let index = self
+                    .metadata
+                    .binary_search_by(|(other_path, _)| other_path.cmp(path));
                 &self.metadata[index.ok()?].1
             }
         };
@@ -145,9 +147,9 @@ fn dynamic_parameters(node: &Node) -> Vec<(TypeUrl, Vec<(String, String)>)> {
     let is_short = |(key, value): &(&String, &String)| key.len() + value.len() <= VALUE_BYTES;
     let types = node.dynamic_parameters.iter().take(DYNAMIC_TYPES);
     let by_type = types.map(|(url, dynamic)| {
-        let short = dynamic.params.iter().filter(is_short);
-        let accepted = short.take(DYNAMIC_KEYS);
-        let pairs = accepted.map(|(key, value)| (key.clone(), value.clone()));
+        let short_pairs = dynamic.params.iter().filter(is_short);
+        let first_pairs = short_pairs.take(DYNAMIC_KEYS);
+        let pairs = first_pairs.map(|(key, value)| (key.clone(), value.clone()));
         (TypeUrl::new(url), pairs.collect())
     });
     by_type.collect()

@@ -33,6 +33,7 @@ const METADATA: &str = "metadata.";
 impl FromStr for Field {
     type Err = RuleError;
 
+    /// Parses the name of a field as it stands in rules.
     fn from_str(text: &str) -> Result<Self, RuleError> {
         match text {
             "id" => Ok(Self::Id),
@@ -53,6 +54,7 @@ impl FromStr for Field {
 }
 
 impl fmt::Display for Field {
+    /// Writes the name of the field as it stands in rules.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Id => f.write_str("id"),
@@ -86,6 +88,7 @@ impl AsRef<[String]> for MetadataPath {
 impl FromStr for MetadataPath {
     type Err = RuleError;
 
+    /// Parses the keys of a path, which has one at least.
     fn from_str(text: &str) -> Result<Self, RuleError> {
         let no_path = || RuleError::Path {
             found: text.to_owned(),

@@ -12,7 +12,7 @@ use super::pattern::Pattern;
 pub struct NodeMatch(Vec<(Field, Vec<Pattern>)>);
 
 impl NodeMatch {
-    /// Each field has to match one of its patterns.
+    /// Makes conditions: each field has to match one of its patterns.
     pub fn new(conditions: impl IntoIterator<Item = (Field, Vec<Pattern>)>) -> Self {
         Self(conditions.into_iter().collect())
     }

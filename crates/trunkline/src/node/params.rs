@@ -44,8 +44,8 @@ impl NodeParams {
     /// Returns the parameters for a type.
     #[must_use]
     pub fn of(&self, type_url: &TypeUrl) -> &Params {
-        let own = self.own.iter().find(|(url, _)| url == type_url);
-        own.map_or(&self.all, |(_, params)| params)
+        let type_params = self.own.iter().find(|(url, _)| url == type_url);
+        type_params.map_or(&self.all, |(_, params)| params)
     }
 }
 
@@ -131,9 +131,9 @@ fn within_limits<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Params 
         }
         fits
     };
-    let accepted = pairs.filter(fits).take(Params::MAX_KEYS);
+    let first_pairs = pairs.filter(fits).take(Params::MAX_KEYS);
     // `new` fails only beyond the limits.
-    Params::new(accepted).unwrap_or_default()
+    Params::new(first_pairs).unwrap_or_default()
 }
 
 #[cfg(test)]

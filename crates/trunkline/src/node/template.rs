@@ -43,9 +43,9 @@ impl Template {
 
     /// Returns whether the filled text has this character for every node,
     /// because a part outside of the placeholders has it.
-    pub(super) fn always_has(&self, wanted: char) -> bool {
+    pub(super) fn always_has(&self, char: char) -> bool {
         let mut parts = self.0.iter();
-        parts.any(|part| matches!(part, Part::Text(text) if text.contains(wanted)))
+        parts.any(|part| matches!(part, Part::Text(text) if text.contains(char)))
     }
 }
 
@@ -55,7 +55,7 @@ impl FromStr for Template {
     /// Parses a template: text, and fields in braces. A brace without a
     /// partner, an unknown field and an empty text are errors.
     fn from_str(text: &str) -> Result<Self, RuleError> {
-        let unpaired = || RuleError::Brace {
+        let brace_error = || RuleError::Brace {
             found: text.to_owned(),
         };
         let mut parts = Vec::new();
@@ -75,7 +75,7 @@ impl FromStr for Template {
             }
 
             let placeholder = remaining_text.split_once('}').filter(|_| brace == "{");
-            let (field, tail) = placeholder.ok_or_else(unpaired)?;
+            let (field, tail) = placeholder.ok_or_else(brace_error)?;
             if !plain.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut plain)));
             }

@@ -41,12 +41,15 @@ impl Stamps {
     }
 }
 
+/// Returns the device and the number of a file, by which a file that was
+/// replaced is noticed.
 #[cfg(unix)]
 fn file_identity(metadata: &fs::Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt as _;
     (metadata.dev(), metadata.ino())
 }
 
+/// Returns the same for all files: this system does not number them.
 #[cfg(not(unix))]
 fn file_identity(_: &fs::Metadata) -> (u64, u64) {
     (0, 0)

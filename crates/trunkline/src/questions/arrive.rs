@@ -35,10 +35,10 @@ impl BodyLimits {
 
     /// Returns the time by which the next piece of a body has to come, of which
     /// `bytes` bytes are there.
-    fn deadline(&self, begun: Instant, bytes: usize) -> Instant {
+    fn deadline(&self, start: Instant, bytes: usize) -> Instant {
         let seconds = bytes / self.rate.max(1);
-        let for_bytes = Duration::from_secs(seconds as u64);
-        begun + self.patience + for_bytes
+        let time_for_bytes = Duration::from_secs(seconds as u64);
+        start + self.patience + time_for_bytes
     }
 }
 

@@ -52,6 +52,7 @@ impl Body for AnswerBody {
     type Data = Bytes;
     type Error = BoxError;
 
+    /// Ends the body with an error if the answer was given up.
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -136,14 +137,15 @@ pub async fn stream(
 /// Returns the two ends of an answer that is sent in pieces: one waits while
 /// another is taken.
 fn channel(question: Question) -> (Sender, AnswerBody) {
-    let (out, pieces) = mpsc::channel(1);
-    (Sender { out, question }, AnswerBody(Form::Pieces(pieces)))
+    let (pieces, piece_queue) = mpsc::channel(1);
+    let sender = Sender { pieces, question };
+    (sender, AnswerBody(Form::Pieces(piece_queue)))
 }
 
 /// The task that hands over the pieces of an answer, and holds the question
 /// until it ends.
 struct Sender {
-    out: mpsc::Sender<Piece>,
+    pieces: mpsc::Sender<Piece>,
     question: Question,
 }
 
@@ -151,7 +153,7 @@ impl Sender {
     /// Sends a piece. Returns `None` if the asker is gone, or takes nothing in
     /// time, which is reported.
     async fn send(&self, piece: Piece) -> Option<()> {
-        let sending = self.out.send(piece);
+        let sending = self.pieces.send(piece);
         match tokio::time::timeout(self.question.stall(), sending).await {
             Ok(outcome) => outcome.ok(),
             Err(_) => {
@@ -181,7 +183,7 @@ impl Sender {
             let frame = tokio::select! {
                 frame = body.frame() => frame,
                 // The asker may leave while the body waits for something.
-                () = self.out.closed() => return None,
+                () = self.pieces.closed() => return None,
             };
             let frame: Option<Result<Frame<Bytes>, BoxError>> =
                 frame.map(|frame| frame.map_err(Into::into));
@@ -196,22 +198,22 @@ impl Sender {
         }
     }
 
-    /// Sends the `first` bytes, and then those that `next` returns. Returns
+    /// Sends `first_bytes`, and then those that `next` returns. Returns
     /// `None` if the asker does not take them all.
     async fn send_all(
         self,
-        first: Bytes,
+        first_bytes: Bytes,
         mut next: impl FnMut() -> Option<Bytes> + Send + 'static,
     ) -> Option<()> {
-        self.send_bytes(first).await?;
+        self.send_bytes(first_bytes).await?;
         loop {
-            let filled = self.question.run_in_turn(move || {
+            let piece = self.question.run_in_turn(move || {
                 let (bytes, is_last) = fill(&mut next);
                 (next, bytes, is_last)
             });
             // Work that panicked returns `None`, which cuts the answer off.
-            let (returned, bytes, is_last) = filled.await?;
-            next = returned;
+            let (returned_next, bytes, is_last) = piece.await?;
+            next = returned_next;
             self.send_bytes(bytes).await?;
             if is_last {
                 return self.send(Piece::End).await;

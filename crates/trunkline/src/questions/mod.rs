@@ -121,13 +121,13 @@ struct Inner {
     /// Its limit is the last bound of all answers.
     memory: Arc<Memory>,
     /// Called when a limit is met.
-    limited: Box<dyn Fn(Limit) + Send + Sync>,
+    report_limit: Box<dyn Fn(Limit) + Send + Sync>,
 }
 
 impl fmt::Debug for Questions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Questions");
-        shown.field("limits", &self.inner.limits).finish()
+        let mut debug = f.debug_struct("Questions");
+        debug.field("limits", &self.inner.limits).finish()
     }
 }
 
@@ -161,7 +161,7 @@ impl Questions {
                 table: Table::default(),
                 at_once,
                 memory,
-                limited: Box::new(limited),
+                report_limit: Box::new(limited),
             }),
         }
     }
@@ -210,9 +210,9 @@ pub struct Question {
 
 impl fmt::Debug for Question {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Question");
-        shown.field("peer", &self.peer).field("bytes", &self.bytes);
-        shown.finish_non_exhaustive()
+        let mut debug = f.debug_struct("Question");
+        debug.field("peer", &self.peer).field("bytes", &self.bytes);
+        debug.finish_non_exhaustive()
     }
 }
 
@@ -322,8 +322,8 @@ impl Question {
     /// limit.
     pub fn hold(&mut self, bytes: usize) -> Result<(), Busy> {
         let limits = &self.inner.limits;
-        let most = (limits.peer_bytes, limits.bytes);
-        if !self.inner.table.hold(self.peer, bytes, most) {
+        let bounds = (limits.peer_bytes, limits.bytes);
+        if !self.inner.table.hold(self.peer, bytes, bounds) {
             return Err(self.refuse(Busy::Bytes));
         }
         self.bytes += bytes;
@@ -338,13 +338,13 @@ impl Question {
 
     /// Reports that the question is refused, and returns why.
     fn refuse(&self, busy: Busy) -> Busy {
-        (self.inner.limited)(busy.limit());
+        (self.inner.report_limit)(busy.limit());
         busy
     }
 
     /// Reports that the asker has taken nothing of an answer in time.
     fn report_unread(&self) {
-        (self.inner.limited)(Limit::UnreadAnswers);
+        (self.inner.report_limit)(Limit::UnreadAnswers);
     }
 
     /// Returns how long the asker may take nothing of an answer before it is

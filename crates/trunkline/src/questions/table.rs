@@ -41,6 +41,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl Table {
+    /// Locks the shares. Ignores poison: a question that panicked ends alone.
     fn lock(&self) -> MutexGuard<'_, Shares> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -81,11 +82,11 @@ impl Table {
     }
 
     /// Counts a question that waits for its turn, until the result is dropped.
-    /// Returns `None` if `most` questions of its address wait already.
-    pub(super) fn wait(&self, peer: Peer, most: usize) -> Option<Waiting<'_>> {
+    /// Returns `None` if `max_waiting` questions of its address wait already.
+    pub(super) fn wait(&self, peer: Peer, max_waiting: usize) -> Option<Waiting<'_>> {
         let mut shares = self.lock();
         let share = shares.by_peer.get_mut(&peer)?;
-        if share.waiting >= most {
+        if share.waiting >= max_waiting {
             return None;
         }
         share.waiting += 1;
@@ -101,17 +102,17 @@ impl Table {
     }
 
     /// Counts bytes of an answer. Returns `false` without counting them if they
-    /// exceed `most`: the limit of the address, and that of all addresses
+    /// exceed `bounds`: the limit of the address, and that of all addresses
     /// together.
-    pub(super) fn hold(&self, peer: Peer, bytes: usize, most: (usize, usize)) -> bool {
+    pub(super) fn hold(&self, peer: Peer, bytes: usize, bounds: (usize, usize)) -> bool {
         let mut shares = self.lock();
         let all_bytes = shares.bytes.saturating_add(bytes);
         let Some(share) = shares.by_peer.get_mut(&peer) else {
             return false;
         };
         let peer_bytes = share.bytes.saturating_add(bytes);
-        let (most_per_peer, most_in_all) = most;
-        if peer_bytes > most_per_peer || all_bytes > most_in_all {
+        let (max_per_peer, max_in_all) = bounds;
+        if peer_bytes > max_per_peer || all_bytes > max_in_all {
             return false;
         }
         share.bytes = peer_bytes;

@@ -141,12 +141,14 @@ impl Arrival {
             self.streams = Some(self.concerned_streams());
         }
 
-        let mut awaited = self.streams.take().unwrap_or_default();
-        let answered = awaited.extract_if(.., |stream| self.has_answered(stream));
-        let answered: Vec<ClientArrival> = answered.map(|s| self.describe_answered(&s)).collect();
-        self.clients.extend(answered);
-        let is_complete = awaited.is_empty();
-        self.streams = Some(awaited);
+        let mut streams = self.streams.take().unwrap_or_default();
+        let answered_streams = streams.extract_if(.., |stream| self.has_answered(stream));
+        let new_clients: Vec<ClientArrival> = answered_streams
+            .map(|stream| self.describe_answered(&stream))
+            .collect();
+        self.clients.extend(new_clients);
+        let is_complete = streams.is_empty();
+        self.streams = Some(streams);
         is_complete
     }
 
@@ -154,9 +156,10 @@ impl Arrival {
     /// of their streams.
     #[must_use]
     pub fn clients(&self) -> Vec<ClientArrival> {
-        let awaited = self.streams.iter().flatten();
-        let awaited = awaited.map(|stream| self.describe(stream));
-        let mut clients: Vec<ClientArrival> = self.clients.iter().cloned().chain(awaited).collect();
+        let streams = self.streams.iter().flatten();
+        let awaited_clients = streams.map(|stream| self.describe(stream));
+        let clients = self.clients.iter().cloned().chain(awaited_clients);
+        let mut clients: Vec<ClientArrival> = clients.collect();
         clients.sort_by_key(|client| client.stream);
         clients
     }
@@ -195,8 +198,8 @@ impl Arrival {
     /// time since the revision was made.
     fn is_settled(&self, progress: &TypeProgress<'_>, revisions: &SentRevisions) -> bool {
         let entry = revisions.of(progress.type_url());
-        let settled = entry.and_then(TypeRevisions::settled);
-        progress.is_settled() || settled >= Some(self.revision)
+        let settled_revision = entry.and_then(TypeRevisions::settled);
+        progress.is_settled() || settled_revision >= Some(self.revision)
     }
 
     /// Describes a client that has answered, or is gone. A newer change may
@@ -236,7 +239,7 @@ impl Arrival {
                 }
             }
         });
-        client.rejected = rejected_by(session);
+        client.rejected = list_rejected(session);
         let awaits_removals = self.awaited.removals && !client.withheld.is_empty();
         client.state = match client.outstanding.is_empty() && !awaits_removals {
             true => ArrivalState::Answered,
@@ -273,15 +276,15 @@ fn outstanding_of(progress: &TypeProgress<'_>, now: trunkline_core::Moment) -> O
 }
 
 /// Lists the resources that a client rejects.
-fn rejected_by(session: &Session) -> Vec<RejectedResource> {
-    let rejected = session.status().flat_map(|status| {
-        let quarantined = status.quarantined.into_iter();
-        quarantined.map(move |(name, version)| RejectedResource {
+fn list_rejected(session: &Session) -> Vec<RejectedResource> {
+    let resources = session.status().flat_map(|status| {
+        let quarantine = status.quarantined.into_iter();
+        quarantine.map(move |(name, version)| RejectedResource {
             type_url: status.type_url.clone(),
             name,
             version,
             error: status.error.clone(),
         })
     });
-    rejected.collect()
+    resources.collect()
 }

@@ -42,24 +42,24 @@ impl Arrived {
     }
 
     /// Adds a piece of the body. It is copied only behind an incomplete
-    /// message, into a buffer that doubles as it fills. `most` is the length of
-    /// that message with its prefix, beyond which no room is made; the largest
-    /// number while that is not known. Room is never made for what a client has
-    /// only announced.
-    pub(super) fn add(&mut self, piece: Bytes, most: usize) {
-        let before = self.as_slice().len();
-        if before == 0 {
+    /// message, into a buffer that doubles as it fills. `max_length` is the
+    /// length of that message with its prefix, beyond which no room is made, or
+    /// the largest number while the length is not known. Room is never made for
+    /// what a client has only announced.
+    pub(super) fn add(&mut self, piece: Bytes, max_length: usize) {
+        let old_length = self.as_slice().len();
+        if old_length == 0 {
             *self = Self::Whole(piece);
             return;
         }
-        let length = before + piece.len();
+        let length = old_length + piece.len();
         if let Self::Pieces(pieces) = self
             && pieces.capacity() >= length
         {
             pieces.extend_from_slice(&piece);
             return;
         }
-        let capacity = (2 * before).min(most).max(length);
+        let capacity = (2 * old_length).min(max_length).max(length);
         let mut pieces = BytesMut::with_capacity(capacity);
         pieces.extend_from_slice(self.as_slice());
         pieces.extend_from_slice(&piece);
@@ -69,15 +69,15 @@ impl Arrived {
     /// Takes a message of `length` bytes off the front, without its prefix,
     /// which is removed too. The caller has checked that both have arrived.
     pub(super) fn take_message(&mut self, length: usize) -> Bytes {
-        let mut rest = match std::mem::take(self) {
+        let mut bytes = match std::mem::take(self) {
             Self::Whole(whole) => whole,
             Self::Pieces(pieces) => pieces.freeze(),
         };
-        rest.advance(PREFIX);
-        let message = rest.split_to(length);
+        bytes.advance(PREFIX);
+        let message = bytes.split_to(length);
         // An empty slice could keep the memory of the message alive.
-        if !rest.is_empty() {
-            *self = Self::Whole(rest);
+        if !bytes.is_empty() {
+            *self = Self::Whole(bytes);
         }
         message
     }

@@ -74,10 +74,10 @@ impl Aside {
     /// the turn ends.
     async fn take_turn<T>(&self, slice: impl FnOnce() -> T) -> T {
         let turn = self.turn.acquire().await;
-        let done = slice();
+        let result = slice();
         tokio::task::yield_now().await;
         drop(turn);
-        done
+        result
     }
 }
 
@@ -86,9 +86,9 @@ impl Stream {
     /// wait for the database have it before the next slice.
     async fn take_turn<T>(&self, slice: impl FnOnce() -> T) -> T {
         let slice = || {
-            let done = slice();
+            let result = slice();
             self.shared.hub.give_way();
-            done
+            result
         };
         self.shared.aside.take_turn(slice).await
     }
@@ -133,14 +133,15 @@ impl Stream {
     /// polled.
     fn work_off(&self) -> NextPoll {
         let mut outcome = RequestOutcome::default();
-        let next = self.work_off_locked(&mut outcome);
+        let next = self.work_off_slice(&mut outcome);
         self.report_request(0, &outcome);
         next
     }
 
-    /// Does a slice of that work under the lock of the stream. There is none
-    /// left on a stream that has ended.
-    fn work_off_locked(&self, outcome: &mut RequestOutcome) -> NextPoll {
+    /// Does a slice of the work under the lock of the stream, where nothing may
+    /// be reported: events are collected in `outcome`. A stream that has ended
+    /// has no work left.
+    fn work_off_slice(&self, outcome: &mut RequestOutcome) -> NextPoll {
         let now = self.shared.hub.now();
         let mut state = self.lock();
         let Some(session) = &mut state.session else {
@@ -193,8 +194,8 @@ impl Stream {
 
     /// Closes a session in slices. Its memory is freed on a thread of its own,
     /// or, where there are lanes, in the back lane: clients with many names are
-    /// served there, and an allocator gives memory back when the thread frees it
-    /// that allocated it.
+    /// served there, and an allocator gives memory back when the thread frees
+    /// it that allocated it.
     async fn close_aside(self: Arc<Self>, mut session: Session) {
         while !self.take_turn(|| self.close_slice(&mut session)).await {}
         match self.shared.options.lanes {

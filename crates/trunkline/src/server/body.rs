@@ -62,7 +62,7 @@ impl<B> Body<B> {
     }
 
     /// Returns the body of the response of another service.
-    pub(super) fn other(body: tonic::body::Body) -> Self {
+    pub(super) fn from_response(body: tonic::body::Body) -> Self {
         Self(BodyForm::Other(body))
     }
 }
@@ -149,8 +149,8 @@ impl<B> fmt::Debug for Body<B> {
     }
 }
 
-/// Writes the status of a stream as trailers. A message that cannot be the value
-/// of a header is left out; the code is always there.
+/// Writes the status of a stream as trailers. A message that cannot be the
+/// value of a header is left out; the code is always there.
 pub(crate) fn status_trailers(status: &Status) -> HeaderMap {
     let mut trailers = HeaderMap::new();
     if status.add_header(&mut trailers).is_err() {

@@ -22,14 +22,14 @@ impl Stream {
         node: &Node,
     ) {
         let rules = &self.shared.rules;
-        let new = self.describe(node);
+        let description = self.describe(node);
 
-        session.set_supports_resource_errors(understands_errors(rules, &new, node));
+        session.set_supports_resource_errors(understands_errors(rules, &description, node));
         if !rules.base.is_empty() {
-            session.set_base_subscriptions(rules.base.base(&new));
+            session.set_base_subscriptions(rules.base.base(&description));
         }
 
-        let params = rules.params.params(&new);
+        let params = rules.params.params(&description);
         // Only a node that was described before may have set some already.
         let may_change_params = described.is_some() || params != NodeParams::default();
         if may_change_params {
@@ -37,8 +37,8 @@ impl Stream {
                 .with(|db| session.set_all_params(db, params.all, params.own));
         }
 
-        let is_kept = !rules.is_empty() || new.has_dynamic_parameters();
-        *described = is_kept.then(|| Box::new(new));
+        let is_kept = !rules.is_empty() || description.has_dynamic_parameters();
+        *described = is_kept.then(|| Box::new(description));
     }
 
     /// Returns the node as rules read it, with the address of the server that

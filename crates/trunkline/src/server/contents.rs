@@ -114,9 +114,9 @@ impl Writer {
         Ok(changed)
     }
 
-    /// Settles changes that an origin proposes with the contents of all origins,
-    /// and applies them. The author is whoever made the changes: hooks are told,
-    /// for logs.
+    /// Settles changes that an origin proposes with the contents of all
+    /// origins, and applies them. The author is whoever made the changes: hooks
+    /// are told, for logs.
     pub fn settle(&self, author: &str, proposal: Proposal<'_>) -> Settlement<Applied> {
         self.shared.settle(author, proposal, Lifetime::Kept)
     }
@@ -205,5 +205,5 @@ fn version_in(variants: &[Arc<Resource>], variant: &Resource) -> Option<Version>
     variants
         .iter()
         .find(is_same)
-        .map(|found| found.version.clone())
+        .map(|variant| variant.version.clone())
 }

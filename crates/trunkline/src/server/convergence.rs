@@ -16,7 +16,7 @@ const MAX_HELD: usize = 64;
 pub(super) struct Convergence {
     accepted: Instant,
     /// Whether it concerned any stream.
-    reached: AtomicBool,
+    has_streams: AtomicBool,
     hooks: Arc<HookSet>,
 }
 
@@ -26,7 +26,7 @@ impl Convergence {
     pub(super) fn new(accepted: Instant, hooks: &Arc<HookSet>) -> Self {
         Self {
             accepted,
-            reached: AtomicBool::new(false),
+            has_streams: AtomicBool::new(false),
             hooks: Arc::clone(hooks),
         }
     }
@@ -34,19 +34,19 @@ impl Convergence {
 
 /// The changes that a stream holds.
 #[derive(Debug, Default)]
-pub(super) struct Convergences(Mutex<Held>);
+pub(super) struct Convergences(Mutex<ChangeList>);
 
 #[derive(Debug, Default)]
-struct Held {
-    /// Oldest first.
+struct ChangeList {
+    /// The changes that the client has not acknowledged, oldest first.
     changes: Vec<Arc<Convergence>>,
     /// The number of the oldest changes that a response was built after; at
     /// most that of all.
-    pushed: usize,
+    pushed_count: usize,
 }
 
-/// The changes that a stream holds at a moment. A change that comes later is not
-/// among the oldest of that number.
+/// The changes that a stream holds at a moment. A change that comes later is
+/// not among the oldest of that number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldChanges {
     pub(super) count: usize,
@@ -58,20 +58,20 @@ impl Convergences {
     /// Adds a change that concerns the stream, unless the stream holds
     /// [`MAX_HELD`]: then the change converges without it.
     pub(super) fn add(&self, convergence: &Arc<Convergence>) {
-        let mut held = self.lock();
-        if held.changes.len() < MAX_HELD {
-            convergence.reached.store(true, Ordering::Relaxed);
-            held.changes.push(Arc::clone(convergence));
+        let mut list = self.lock();
+        if list.changes.len() < MAX_HELD {
+            convergence.has_streams.store(true, Ordering::Relaxed);
+            list.changes.push(Arc::clone(convergence));
         }
     }
 
     /// Returns the changes that the stream holds now. They are passed back to
     /// [`Self::note_pushed`] when a response was built after them.
-    pub(super) fn held(&self) -> HeldChanges {
-        let held = self.lock();
-        let oldest = held.changes.get(held.pushed);
+    pub(super) fn held_changes(&self) -> HeldChanges {
+        let list = self.lock();
+        let oldest = list.changes.get(list.pushed_count);
         HeldChanges {
-            count: held.changes.len(),
+            count: list.changes.len(),
             unpushed_since: oldest.map(|change| change.accepted),
         }
     }
@@ -80,30 +80,31 @@ impl Convergences {
     /// ago the oldest came that no earlier response was built after; `None` if
     /// there is none, and then the clock is not read.
     pub(super) fn note_pushed(&self, changes: HeldChanges) -> Option<Duration> {
-        let since = changes.unpushed_since?;
-        self.lock().pushed = changes.count;
-        Some(since.elapsed())
+        let oldest_time = changes.unpushed_since?;
+        self.lock().pushed_count = changes.count;
+        Some(oldest_time.elapsed())
     }
 
     /// Drops the oldest `count` changes, which the client has acknowledged. A
     /// number beyond all of them drops all.
     pub(super) fn drop_acknowledged(&self, count: usize) {
-        let acknowledged: Vec<Arc<Convergence>> = {
-            let mut held = self.lock();
-            let count = count.min(held.changes.len());
-            held.pushed = held.pushed.saturating_sub(count);
-            if count == held.changes.len() {
+        let oldest: Vec<Arc<Convergence>> = {
+            let mut list = self.lock();
+            let count = count.min(list.changes.len());
+            list.pushed_count = list.pushed_count.saturating_sub(count);
+            if count == list.changes.len() {
                 // Mostly it is all of them, and no memory is kept.
-                std::mem::take(&mut held.changes)
+                std::mem::take(&mut list.changes)
             } else {
-                held.changes.drain(..count).collect()
+                list.changes.drain(..count).collect()
             }
         };
         // The last holder of a change calls the hooks, so not under the lock.
-        drop(acknowledged);
+        drop(oldest);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    /// Locks the changes. Ignores poison: a list is never half changed.
+    fn lock(&self) -> MutexGuard<'_, ChangeList> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -111,7 +112,7 @@ impl Convergences {
 impl Drop for Convergence {
     /// Tells the hooks how long the change took, if it concerned any stream.
     fn drop(&mut self) {
-        if self.reached.load(Ordering::Relaxed) {
+        if self.has_streams.load(Ordering::Relaxed) {
             self.hooks.converged(self.accepted.elapsed());
         }
     }

@@ -89,26 +89,26 @@ where
         }
     }
 
-    /// Adds the next message to `out`, or returns the status with which the
+    /// Adds the next message to `frames`, or returns the status with which the
     /// stream ended. Pending while there is nothing to send; the task is woken
     /// when there may be. To be called when the transport has taken all earlier
     /// messages.
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        out: &mut VecDeque<Bytes>,
+        frames: &mut VecDeque<Bytes>,
     ) -> Poll<Result<(), Status>> {
         self.unsent = None;
         loop {
-            let raised = self.flags.take_raised(cx);
-            if raised & BY_WAKER != 0 {
+            let flags = self.flags.take_raised(cx);
+            if flags & BY_WAKER != 0 {
                 self.poll_ending_and_timer()?;
             }
             // Requests are handled before a response is built.
             self.handle_requests(cx)?;
 
-            self.poll_due |= raised & NEWS != 0;
-            if self.poll_due && self.has_room(cx) && self.push_next(out) {
+            self.poll_due |= flags & NEWS != 0;
+            if self.poll_due && self.has_room(cx) && self.push_next(frames) {
                 return Poll::Ready(Ok(()));
             }
             // A deadline that has passed may have made a poll due.
@@ -177,12 +177,12 @@ where
         let Some(aside) = &mut self.aside else {
             return Ok(true);
         };
-        let Poll::Ready(handled) = Pin::new(aside).poll(cx) else {
+        let Poll::Ready(result) = Pin::new(aside).poll(cx) else {
             return Ok(false);
         };
         self.aside = None;
-        let handled = handled.map_err(|_| Status::internal("a request was not handled"))?;
-        self.schedule(handled.map_err(fault_status)?);
+        let result = result.map_err(|_| Status::internal("a request was not handled"))?;
+        self.schedule(result.map_err(fault_status)?);
         Ok(true)
     }
 
@@ -221,21 +221,21 @@ where
     /// Notes when there may be something to push: now, or at a time that
     /// replaces the one before.
     fn schedule(&mut self, next: NextPoll) {
-        self.poll_due |= next.now;
+        self.poll_due |= next.is_due_now;
         self.next_poll = next.due;
     }
 
-    /// Adds the next message to `out`, and counts it among those of the
+    /// Adds the next message to `frames`, and counts it among those of the
     /// connection. Returns false if there is nothing to push.
-    fn push_next(&mut self, out: &mut VecDeque<Bytes>) -> bool {
+    fn push_next(&mut self, frames: &mut VecDeque<Bytes>) -> bool {
         self.poll_due = false;
-        let polled = self.stream.poll();
-        self.schedule(polled.next);
-        let Some(message) = polled.message else {
+        let outcome = self.stream.poll();
+        self.schedule(outcome.next);
+        let Some(message) = outcome.message else {
             return false;
         };
         self.unsent = Some(self.connection.unsent.add_message(message.len()));
-        out.extend(message);
+        frames.extend(message);
         true
     }
 
@@ -245,10 +245,10 @@ where
     /// without any deadline.
     fn handle_deadline(&mut self) -> bool {
         let next_poll = self.next_poll.filter(|_| !self.poll_due);
-        let paced = self.pace.next_request_at();
+        let rate_deadline = self.pace.next_request_at();
         // Requests that wait because of the rate limit are not polled.
-        let request = self.requests.due().filter(|_| paced.is_none());
-        let deadlines = [next_poll, request, paced];
+        let request = self.requests.due().filter(|_| rate_deadline.is_none());
+        let deadlines = [next_poll, request, rate_deadline];
         let Some(earliest) = deadlines.into_iter().flatten().min() else {
             return false;
         };
@@ -267,7 +267,11 @@ where
     /// Returns false if the deadline has passed, and then the timer is not
     /// armed.
     fn arm_timer(&mut self, deadline: Instant) -> bool {
-        if self.timer.as_ref().is_some_and(|(at, _)| *at <= deadline) {
+        if self
+            .timer
+            .as_ref()
+            .is_some_and(|(timer_deadline, _)| *timer_deadline <= deadline)
+        {
             return true;
         }
 

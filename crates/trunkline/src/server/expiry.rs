@@ -79,7 +79,10 @@ impl Shared {
         let mut settlement = self.remove_leased(&mut set, &author, origin, Guard::On);
         drop(set);
 
-        let findings = settlement.rejections.pop().map(|held| held.findings);
+        let findings = settlement
+            .rejections
+            .pop()
+            .map(|rejection| rejection.findings);
         match findings.as_deref() {
             None => {
                 let removed = &Accepted {
@@ -113,6 +116,7 @@ impl Shared {
             terms: &terms,
             is_kept: true,
         };
+
         let mut settlement = self.settle_in(set, context, propose_removal(origin, guard));
         if settlement.applied.is_none()
             && settlement.rejections.is_empty()
@@ -120,8 +124,9 @@ impl Shared {
         {
             settlement = reject_all(Fault::Refused(keeping::refused(&error)));
         }
+
         let rejection = settlement.rejections.first();
-        match rejection.and_then(|held| held.findings.first()) {
+        match rejection.and_then(|rejection| rejection.findings.first()) {
             Some(finding) => self.leases.hold(origin, finding.clone(), self.revision()),
             None => {
                 self.leases.forget(origin);
@@ -159,7 +164,7 @@ async fn expire_leases(shared: Weak<Shared>, changed: Arc<Notify>) {
     let mut silence = None;
     while let Some(look) = next_look() {
         tokio::select! {
-            () = sleep_until(look.at) => {}
+            () = sleep_until(look.time) => {}
             () = changed.notified() => {}
         }
         let Some(shared) = live() else {
@@ -169,10 +174,11 @@ async fn expire_leases(shared: Weak<Shared>, changed: Arc<Notify>) {
         let now = Instant::now();
         if now > look.latest {
             let leases = shared.leases.restart(now);
-            let late = now.duration_since(look.at);
+            let late = now.duration_since(look.time);
             shared.hooks.lease(LeaseEvent::Restarted { late, leases });
             continue;
         }
+
         let silence_before = std::mem::replace(&mut silence, shared.leases.silence(now));
         match silence {
             Some(Silence { late, leases }) if silence_before.is_none() => {
@@ -180,12 +186,13 @@ async fn expire_leases(shared: Weak<Shared>, changed: Arc<Notify>) {
             }
             _ => {}
         }
-        let due = shared.leases.due(now, shared.revision());
-        if due.is_empty() {
+
+        let origins = shared.leases.due(now, shared.revision());
+        if origins.is_empty() {
             continue;
         }
         // To remove many resources takes long, and streams must not wait.
-        let expire = move || due.iter().for_each(|origin| shared.expire(origin));
+        let expire = move || origins.iter().for_each(|origin| shared.expire(origin));
         // An error is a panic, which was reported; other leases go on.
         let _ = tokio::task::spawn_blocking(expire).await;
     }

@@ -159,11 +159,11 @@ impl Server {
     /// Returns the streams of the client with this node id. Without any, the
     /// error suggests a similar id.
     fn streams_of(&self, node: &str) -> Result<Vec<Arc<Stream>>, ExplainError> {
-        let is_own = |stream: &Arc<Stream>| stream.node_id() == node;
+        let is_of_node = |stream: &Arc<Stream>| stream.node_id() == node;
         let streams = self.shared.streams().into_iter();
-        let (own, others): (Vec<_>, Vec<_>) = streams.partition(is_own);
-        if !own.is_empty() {
-            return Ok(own);
+        let (streams_of_node, others): (Vec<_>, Vec<_>) = streams.partition(is_of_node);
+        if !streams_of_node.is_empty() {
+            return Ok(streams_of_node);
         }
 
         let others = others.iter().take(MAX_SEARCHED);
@@ -295,9 +295,9 @@ impl Server {
             return false;
         };
         let routes = TypeUrl::from(kind::RDS);
-        let held = self.shared.with(|db| session.held_resources(db, &routes));
+        let resources = self.shared.with(|db| session.held_resources(db, &routes));
         let route = HostName::split(asked.as_str()).map(|name| Name::new(name.route));
-        route.is_some_and(|route| held.contains_key(&route))
+        route.is_some_and(|route| resources.contains_key(&route))
     }
 }
 
@@ -338,18 +338,18 @@ fn find_variants(
         return Err(ExplainError::NotReady);
     }
     let type_id = db.find_type(type_url);
-    let found = type_id.map_or(&[][..], |id| db.variants(id, name));
-    if !found.is_empty() {
-        return Ok(found.to_vec());
+    let variants = type_id.map_or(&[][..], |id| db.variants(id, name));
+    if !variants.is_empty() {
+        return Ok(variants.to_vec());
     }
 
     let resources = type_id.into_iter().flat_map(|id| db.resources(id));
-    let known = resources.take(MAX_SEARCHED);
-    let known = known.map(|resource| resource.name.to_string());
+    let searched = resources.take(MAX_SEARCHED);
+    let names = searched.map(|resource| resource.name.to_string());
     Err(ExplainError::NoResource {
         kind: short_name(type_url).to_owned(),
         name: name.clone(),
-        near: nearest(name.as_str(), known),
+        near: nearest(name.as_str(), names),
     })
 }
 
@@ -368,17 +368,17 @@ fn check_route(db: &mut Database, route: &str, params: ParamsId) -> Result<(), E
     let name = Name::new(route);
     let route = route.to_owned();
     match db.choose_name(routes, &name, params) {
-        Choice::Resource(found) | Choice::Failed(_, Some(found)) => {
-            match found.facts().vhds_version() {
+        Choice::Resource(route_configuration) | Choice::Failed(_, Some(route_configuration)) => {
+            match route_configuration.facts().vhds_version() {
                 Some(_) => Ok(()),
                 None => Err(ExplainError::NoVhds { route }),
             }
         }
         _ if !db.variants(routes, &name).is_empty() => Err(ExplainError::NoVariant { route }),
         _ => {
-            let known = db.resources(routes).take(MAX_SEARCHED);
-            let known = known.map(|resource| resource.name.to_string());
-            let near = nearest(&route, known);
+            let searched = db.resources(routes).take(MAX_SEARCHED);
+            let names = searched.map(|resource| resource.name.to_string());
+            let near = nearest(&route, names);
             Err(ExplainError::NoRoute { route, near })
         }
     }

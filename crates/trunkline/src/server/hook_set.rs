@@ -28,16 +28,18 @@ impl HookSet {
     pub(super) async fn authenticate(&self, call: &Call) -> Result<Option<String>, Status> {
         let mut identity = None;
         for hooks in &self.0 {
-            let found = hooks.authenticate(call).await?;
-            identity = identity.or(found);
+            let hook_identity = hooks.authenticate(call).await?;
+            identity = identity.or(hook_identity);
         }
         Ok(identity)
     }
 
+    /// Returns whether all hooks let a client see a type.
     pub(super) fn authorise(&self, peer: Peer<'_>, type_url: &TypeUrl) -> bool {
         self.0.iter().all(|hooks| hooks.authorise(peer, type_url))
     }
 
+    /// Tells all hooks what happened on a stream.
     pub(super) fn report(&self, peer: Peer<'_>, report: Report<'_>) {
         for hooks in &self.0 {
             hooks.report(peer, report);
@@ -54,51 +56,57 @@ impl HookSet {
         self.0.iter().any(|hooks| hooks.vetoes_changes())
     }
 
-    /// Asks all hooks about a change, in their order, until one refuses it. Those
-    /// that had allowed it are told that it is withdrawn.
+    /// Asks all hooks about a change, in their order, until one refuses it.
+    /// Those that had allowed it are told that it is withdrawn.
     pub(super) fn changing(&self, origin: &str, changed: &[Changed]) -> Result<(), ApplyError> {
-        for (asked, hooks) in self.0.iter().enumerate() {
+        for (index, hooks) in self.0.iter().enumerate() {
             if let Err(reason) = hooks.changing(origin, changed) {
-                let vetoed = ApplyError::Vetoed { reason };
-                for allowed in &self.0[..asked] {
-                    allowed.withdrawn(origin, &vetoed);
+                let veto = ApplyError::Vetoed { reason };
+                for earlier in &self.0[..index] {
+                    earlier.withdrawn(origin, &veto);
                 }
-                return Err(vetoed);
+                return Err(veto);
             }
         }
         Ok(())
     }
 
+    /// Tells all hooks that a change which they allowed was refused.
     pub(super) fn withdrawn(&self, origin: &str, reason: &ApplyError) {
         for hooks in &self.0 {
             hooks.withdrawn(origin, reason);
         }
     }
 
+    /// Tells all hooks of a change that was made.
     pub(super) fn changed(&self, revision: u64, origin: &str, changed: &[Changed]) {
         for hooks in &self.0 {
             hooks.changed(revision, origin, changed);
         }
     }
 
+    /// Tells all hooks how long a change took to reach its subscribers.
     pub(super) fn converged(&self, took: Duration) {
         for hooks in &self.0 {
             hooks.converged(took);
         }
     }
 
+    /// Tells all hooks how long a change took to its first response.
     pub(super) fn pushed(&self, type_url: &TypeUrl, took: Duration) {
         for hooks in &self.0 {
             hooks.pushed(type_url, took);
         }
     }
 
+    /// Tells all hooks what happened to leases.
     pub(super) fn lease(&self, event: LeaseEvent<'_>) {
         for hooks in &self.0 {
             hooks.lease(event);
         }
     }
 
+    /// Tells all hooks that a limit was met.
     pub(super) fn limited(&self, limit: Limit) {
         for hooks in &self.0 {
             hooks.limited(limit);

@@ -75,7 +75,7 @@ enum State {
         /// or if hooks refused it.
         revision: Option<u64>,
         /// It is not proposed again before.
-        again: Instant,
+        next_proposal: Instant,
     },
 }
 
@@ -106,8 +106,10 @@ impl Lease {
             State::Active { deadline } => *deadline <= now,
             State::Expiring => false,
             State::Held {
-                revision, again, ..
-            } => *again <= now && *revision != Some(current),
+                revision,
+                next_proposal,
+                ..
+            } => *next_proposal <= now && *revision != Some(current),
         }
     }
 }
@@ -140,7 +142,7 @@ impl Table {
 /// When the task looks at the clock next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
-    pub(super) at: Instant,
+    pub(super) time: Instant,
     /// A look that is later than this is that of a server that was stopped.
     pub(super) latest: Instant,
 }
@@ -164,7 +166,7 @@ impl Leases {
         let ttl = table.by_origin.get(origin).map(|lease| lease.ttl);
         match lifetime {
             Lifetime::Permanent if ttl.is_some() => LeaseChange::Ends,
-            Lifetime::Leased(wanted) if ttl != Some(wanted) => LeaseChange::Starts(wanted),
+            Lifetime::Leased(new_ttl) if ttl != Some(new_ttl) => LeaseChange::Starts(new_ttl),
             _ => LeaseChange::Kept,
         }
     }
@@ -240,7 +242,7 @@ impl Leases {
             lease.state = State::Held {
                 finding,
                 revision,
-                again: Instant::now() + PROPOSED_AGAIN,
+                next_proposal: Instant::now() + PROPOSED_AGAIN,
             };
         }
     }
@@ -252,11 +254,11 @@ impl Leases {
             if let State::Held {
                 finding,
                 revision,
-                again,
+                next_proposal,
             } = &mut lease.state
                 && finding.fault.held_hash() == Some(hash)
             {
-                (*revision, *again) = (None, Instant::now());
+                (*revision, *next_proposal) = (None, Instant::now());
             }
         }
         self.changed.notify_one();
@@ -281,7 +283,8 @@ impl Leases {
         };
         let step = (shortest.get() / LOOKS).min(LONGEST_STEP);
         let is_silent = table.silence(now).is_some();
-        let next = table
+
+        let due_times = table
             .by_origin
             .values()
             .filter_map(|lease| match lease.state {
@@ -289,9 +292,9 @@ impl Leases {
                 State::Active { deadline } => Some(deadline),
                 _ => lease.is_due(now, revision).then_some(now),
             });
-        let at = next.fold(now + step, Instant::min);
-        let latest = at + step;
-        Some(Look { at, latest })
+        let time = due_times.fold(now + step, Instant::min);
+        let latest = time + step;
+        Some(Look { time, latest })
     }
 
     /// Returns the silence of writers, if there is one.
@@ -305,9 +308,9 @@ impl Leases {
         let table = self.lock();
         let is_silent = table.silence(now).is_some();
         let leases = table.by_origin.iter();
-        let due = leases
+        let due_leases = leases
             .filter(|(_, lease)| lease.is_due(now, revision) && !(is_silent && lease.is_active()));
-        due.map(|(origin, _)| Arc::clone(origin)).collect()
+        due_leases.map(|(origin, _)| Arc::clone(origin)).collect()
     }
 
     /// Returns all leases, by origin.
@@ -330,6 +333,7 @@ impl Leases {
         leases.collect()
     }
 
+    /// Locks the leases. Ignores poison: a lease is never half changed.
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -89,24 +89,32 @@ async fn poll(
         only: Some(kind.into()),
     };
     let stream = Arc::new(Stream::new(shared, stream_form, call.connection, identity));
-    let polled = Arc::clone(&stream);
-    let response = question.run(move || first_response(&polled, read, body_bytes));
+    let polled_stream = Arc::clone(&stream);
+    let response = question.run(move || first_response(&polled_stream, read, body_bytes));
     let response = response.await.map_err(Refusal::Busy)?;
     let response = response.ok_or(Refusal::NotWritten)?;
     if held_version.as_ref() == Some(&response.version) {
         return Ok(None);
     }
+    let body = write_body(question, stream, response).await?;
+    Ok(Some(body))
+}
 
-    // A large set takes a while to write, and longer to be read.
+/// Writes a response as JSON for as long as its client reads it: a large set
+/// takes a while to write, and longer to be read.
+async fn write_body(
+    mut question: Question,
+    stream: Arc<Stream>,
+    response: SotwResponse,
+) -> Result<AnswerBody, Refusal> {
     let list_bytes = response.resources.len() * size_of::<WireResource>();
     question.hold(list_bytes).map_err(Refusal::Busy)?;
-    let written = question.run(move || write_json(stream, response)).await;
-    let next = written
+    let pieces = question.run(move || write_json(stream, response)).await;
+    let pieces = pieces
         .map_err(Refusal::Busy)?
         .ok_or(Refusal::NotWritten)??;
-    let body = questions::stream(question, next).await;
-    let body = body.map_err(Refusal::Busy)?.ok_or(Refusal::NotWritten)?;
-    Ok(Some(body))
+    let body = questions::stream(question, pieces).await;
+    body.map_err(Refusal::Busy)?.ok_or(Refusal::NotWritten)
 }
 
 /// Reads the body of a poll. One beyond the limit, or one that is too slow, is
@@ -119,9 +127,9 @@ async fn read_body(
 ) -> Result<Bytes, Refusal> {
     let limit = limits.body_bytes;
     let mut busy = Busy::Bytes;
-    let grow = |bytes| question.hold(bytes).map_err(|why| busy = why).is_ok();
-    let arrived = questions::read_body(body, BodyLimits::of(limit), grow).await;
-    arrived.map_err(|error| match error {
+    let grow = |bytes| question.hold(bytes).map_err(|error| busy = error).is_ok();
+    let bytes = questions::read_body(body, BodyLimits::of(limit), grow).await;
+    bytes.map_err(|error| match error {
         ArriveError::TooLong { .. } => Refusal::Unreadable(RestError::TooLarge { limit }),
         ArriveError::TooSlow => {
             shared.hooks.limited(Limit::SlowBodies);
@@ -154,8 +162,8 @@ fn first_response(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwR
     if !may_see {
         session.deny(type_url.clone());
     }
-    let handled = shared.with_request(|db| session.handle_sotw(db, request, now));
-    let response = handled
+    let result = shared.with_request(|db| session.handle_sotw(db, request, now));
+    let response = result
         .ok()
         .and_then(|()| shared.poll_to_end(&mut session, now))
         .and_then(message::Response::into_sotw);
@@ -189,11 +197,11 @@ fn write_json(
     response: SotwResponse,
 ) -> Result<impl FnMut() -> Option<Bytes> + Send + 'static, Refusal> {
     let (mut pieces, left_out) = rest::pieces(&response, &stream.shared.options.identifier);
-    if let Some(lost) = left_out.first()
+    if let Some(resource) = left_out.first()
         && Kind::of(&response.type_url).whole_set
     {
-        let why = format!("{}: {}; poll by gRPC instead", lost.name, lost.loss);
-        return Err(Refusal::Inexpressible(why));
+        let reason = format!("{}: {}; poll by gRPC instead", resource.name, resource.loss);
+        return Err(Refusal::Inexpressible(reason));
     }
 
     let mut bytes = 0;
@@ -270,12 +278,13 @@ fn http_status(status: &Status) -> StatusCode {
 }
 
 /// Returns a response with a reason, in the form of [`RestError::to_json`].
-fn reason_response(code: StatusCode, why: &str) -> Response<Body> {
-    let message = serde_json::Value::from(why);
+fn reason_response(code: StatusCode, reason: &str) -> Response<Body> {
+    let message = serde_json::Value::from(reason);
     let body = format!(r#"{{"code":{},"message":{message}}}"#, code.as_u16());
     json_response(code, text_body(body))
 }
 
+/// Returns a body with this text.
 fn text_body(text: String) -> Body {
     Body::new(http_body_util::Full::new(Bytes::from(text)))
 }

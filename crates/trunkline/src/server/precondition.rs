@@ -11,7 +11,7 @@ use trunkline_core::resource::{TypeUrl, Version};
 use super::contents::Changed;
 use super::keeping::Terms;
 use super::shared::Shared;
-use crate::checked::{Edit, Proposal};
+use crate::checked::{Edit, Proposal, ResourceEdit};
 
 /// Revisions whose changes are remembered.
 const MOST_REVISIONS: usize = 256;
@@ -89,6 +89,7 @@ pub struct RecentChange {
 }
 
 impl fmt::Display for RecentChange {
+    /// Says who changed which name, and in which revision.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             revision,
@@ -111,14 +112,17 @@ pub(super) struct RecentChanges(VecDeque<Vec<RecentChange>>);
 impl RecentChanges {
     /// Remembers the names of a change, the first [`MOST_NAMES`], and forgets
     /// the oldest change of more than [`MOST_REVISIONS`].
-    pub(super) fn note(&mut self, revision: u64, author: &str, changed: &[Changed]) {
+    pub(super) fn note(&mut self, revision: u64, author: &str, variants: &[Changed]) {
         let author: Arc<str> = author.into();
-        let changes = changed.iter().take(MOST_NAMES).map(|changed| RecentChange {
-            revision,
-            author: Arc::clone(&author),
-            type_url: changed.type_url.clone(),
-            name: changed.name.clone(),
-        });
+        let changes = variants
+            .iter()
+            .take(MOST_NAMES)
+            .map(|variant| RecentChange {
+                revision,
+                author: Arc::clone(&author),
+                type_url: variant.type_url.clone(),
+                name: variant.name.clone(),
+            });
         self.0.push_back(changes.collect());
         if self.0.len() > MOST_REVISIONS {
             self.0.pop_front();
@@ -126,10 +130,10 @@ impl RecentChanges {
     }
 
     /// Returns what has changed since a revision, as far as it is remembered.
-    fn since(&self, revision: u64) -> Vec<RecentChange> {
+    fn changes_since(&self, revision: u64) -> Vec<RecentChange> {
         let changes = self.0.iter().flatten();
-        let later = changes.filter(|change| change.revision > revision);
-        later.cloned().collect()
+        let later_changes = changes.filter(|change| change.revision > revision);
+        later_changes.cloned().collect()
     }
 }
 
@@ -144,7 +148,7 @@ impl Shared {
         if let Some(expected) = precondition.revision {
             let current = self.revision();
             if current != expected {
-                let changes = self.lock_recent().since(expected);
+                let changes = self.lock_recent().changes_since(expected);
                 return Err(Conflict::Revision {
                     expected,
                     current,
@@ -155,19 +159,24 @@ impl Shared {
         if let Some(expected) = &precondition.version {
             for edit in &proposal.edits {
                 if let Edit::Resources(edit) = edit {
-                    let written = edit
-                        .document
-                        .items
-                        .iter()
-                        .filter(|item| !item.is_inline_host);
-                    let written = written.map(|item| (&item.type_url, &item.resource.name));
-                    let removed = edit.removals.iter();
-                    let removed = removed.map(|removal| (&removal.type_url, &removal.name));
-                    for (type_url, name) in written.chain(removed) {
-                        self.check_version(type_url, name, expected)?;
-                    }
+                    self.check_versions(edit, expected)?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Checks that every resource that an edit writes or removes has this
+    /// version. An inline virtual host counts with its route configuration.
+    fn check_versions(&self, edit: &ResourceEdit, expected: &Version) -> Result<(), Conflict> {
+        let items = edit.document.items.iter();
+        let upserts = items
+            .filter(|item| !item.is_inline_host)
+            .map(|item| (&item.type_url, &item.resource.name));
+        let removals = edit.removals.iter();
+        let removals = removals.map(|removal| (&removal.type_url, &removal.name));
+        for (type_url, name) in upserts.chain(removals) {
+            self.check_version(type_url, name, expected)?;
         }
         Ok(())
     }
@@ -179,10 +188,10 @@ impl Shared {
         let (Some(store), Some((key, request))) = (&self.store, &terms.idempotency) else {
             return Ok(());
         };
-        let found = store.find_key(key).map_err(|error| Conflict::Store {
+        let earlier = store.find_key(key).map_err(|error| Conflict::Store {
             reason: error.to_string(),
         })?;
-        match found {
+        match earlier {
             None => Ok(()),
             Some(earlier) => Err(Conflict::Repeated {
                 revision: earlier.revision,

@@ -23,7 +23,7 @@ const BETWEEN_SLICES: Duration = Duration::from_millis(1);
 /// The outcome of polling a session.
 #[derive(Default)]
 struct PolledSession {
-    built: Option<BuiltResponse>,
+    response: Option<BuiltResponse>,
     next: NextPoll,
     /// Whether everything was evaluated, and every response is acknowledged.
     is_settled: bool,
@@ -49,25 +49,25 @@ pub(super) struct PollOutcome {
 
 impl Stream {
     /// Builds the next message from the newest state, and reports it as sent.
-    /// If there is none and nothing is outstanding, the changes that the stream
-    /// holds have reached the client.
+    /// If there is no message and every response is acknowledged, the changes
+    /// that the stream holds have reached the client.
     pub(super) fn poll(&self) -> PollOutcome {
         // Changes that arrive from now on may not be in the message.
-        let changes = self.convergences.held();
+        let changes = self.convergences.held_changes();
         let now = self.shared.hub.now();
 
-        let polled = self.poll_session(now);
-        for event in &polled.withheld {
+        let outcome = self.poll_session(now);
+        for event in &outcome.withheld {
             self.report_withheld(event);
         }
-        if polled.is_settled && polled.built.is_none() {
+        if outcome.is_settled && outcome.response.is_none() {
             self.convergences.drop_acknowledged(changes.count);
         }
         PollOutcome {
-            message: polled
-                .built
-                .map(|built| self.write_and_report(&built, changes)),
-            next: polled.next,
+            message: outcome
+                .response
+                .map(|response| self.write_and_report(&response, changes)),
+            next: outcome.next,
         }
     }
 
@@ -92,7 +92,7 @@ impl Stream {
             return PolledSession::default();
         }
 
-        let (built, is_quiet) = self.build_response(session, revisions, now);
+        let (response, is_quiet) = self.build_response(session, revisions, now);
         let mut next = self.next_poll(session, is_quiet);
         let has_more = session.has_more();
         if has_more {
@@ -102,7 +102,7 @@ impl Stream {
         }
         let is_settled = session.is_acknowledged() && !has_more;
         PolledSession {
-            built,
+            response,
             next,
             is_settled,
             withheld: take_withheld(session),
@@ -126,7 +126,8 @@ impl Stream {
             let has_sent_all = progress.is_some_and(|progress| progress.has_sent_all());
             (response, is_quiet, has_sent_all)
         });
-        let built = response.map(|response| {
+
+        let built_response = response.map(|response| {
             let (type_url, nonce) = (response.type_url(), response.nonce());
             revisions.note_sent(type_url, nonce, revision, has_sent_all, now);
             BuiltResponse {
@@ -135,7 +136,7 @@ impl Stream {
                 revision,
             }
         });
-        (built, is_quiet)
+        (built_response, is_quiet)
     }
 
     /// Writes a response as frames, without the lock of the stream, and reports

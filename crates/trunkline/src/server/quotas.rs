@@ -25,8 +25,8 @@ pub(super) struct Quotas {
 /// Streams that are open. No entry is zero.
 #[derive(Debug, Default)]
 struct Counts {
-    admitted: usize,
-    held: usize,
+    admitted_streams: usize,
+    held_streams: usize,
     addresses: HashMap<ClientAddress, usize>,
     held_addresses: HashMap<ClientAddress, usize>,
     identities: HashMap<Arc<str>, usize>,
@@ -73,6 +73,7 @@ impl Quotas {
         }
     }
 
+    /// Locks the counts. Ignores poison: a stream that panicked ends alone.
     fn lock(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -93,24 +94,24 @@ impl Admission {
         }
     }
 
-    /// Gives a stream its places among all and for its identity, or says of
-    /// which there is none.
+    /// Gives a stream its places among all streams and for its identity. The
+    /// error says which of them has none left.
     pub(super) fn admit(&mut self, identity: Option<&str>) -> Result<(), Full> {
         let quotas = &self.shared.quotas;
         let mut counts = quotas.lock();
-        let of_address = self.address.and_then(|a| counts.addresses.get(&a).copied());
-        let of_identity = identity.and_then(|i| counts.identities.get(i).copied());
-        // That of the address has been counted.
-        let is_beyond = of_address.is_some_and(|count| count > quotas.max_per_peer)
-            || of_identity.is_some_and(|count| count >= quotas.max_per_peer);
-        if counts.admitted >= quotas.max_streams {
+        let address_count = self.address.and_then(|a| counts.addresses.get(&a).copied());
+        let identity_count = identity.and_then(|i| counts.identities.get(i).copied());
+        // The count of the address has this stream in it already.
+        let is_beyond = address_count.is_some_and(|count| count > quotas.max_per_peer)
+            || identity_count.is_some_and(|count| count >= quotas.max_per_peer);
+        if counts.admitted_streams >= quotas.max_streams {
             return Err(Full::Streams);
         }
         if is_beyond {
             return Err(Full::Peer);
         }
 
-        counts.admitted += 1;
+        counts.admitted_streams += 1;
         self.stage = Stage::Admitted;
         self.identity = identity.map(Arc::from);
         if let Some(identity) = &self.identity {
@@ -127,14 +128,16 @@ impl Admission {
         let mut counts = shared.quotas.lock();
         self.give_back(&mut counts);
         let address = self.address;
-        let of_address = address.and_then(|a| counts.held_addresses.get(&a).copied());
-        if counts.held >= HELD_STREAMS || of_address.is_some_and(|held| held >= HELD_STREAMS / 2) {
+        let address_count = address.and_then(|a| counts.held_addresses.get(&a).copied());
+        if counts.held_streams >= HELD_STREAMS
+            || address_count.is_some_and(|count| count >= HELD_STREAMS / 2)
+        {
             return false;
         }
         if let Some(address) = address {
             *counts.held_addresses.entry(address).or_default() += 1;
         }
-        counts.held += 1;
+        counts.held_streams += 1;
         self.stage = Stage::Held;
         true
     }
@@ -143,9 +146,9 @@ impl Admission {
     fn give_back(&mut self, counts: &mut Counts) {
         match std::mem::replace(&mut self.stage, Stage::Asking) {
             Stage::Asking => {}
-            Stage::Admitted => counts.admitted -= 1,
+            Stage::Admitted => counts.admitted_streams -= 1,
             Stage::Held => {
-                counts.held -= 1;
+                counts.held_streams -= 1;
                 if let Some(address) = self.address {
                     count_down(&mut counts.held_addresses, address);
                 }
@@ -158,6 +161,7 @@ impl Admission {
 }
 
 impl Drop for Admission {
+    /// Gives back all places, that of the address included.
     fn drop(&mut self) {
         let shared = Arc::clone(&self.shared);
         let mut counts = shared.quotas.lock();
@@ -210,7 +214,7 @@ mod tests {
         drop((open, named, other));
         let counts = shared.quotas.lock();
         assert!(counts.addresses.is_empty() && counts.identities.is_empty());
-        assert_eq!((counts.admitted, counts.held), (0, 0));
+        assert_eq!((counts.admitted_streams, counts.held_streams), (0, 0));
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub(crate) struct RequestBounds {
 }
 
 impl RequestBounds {
+    /// Returns the bounds of a server, whose hooks are told of the limits that
+    /// are met.
     pub(super) fn new(unfinished: Arc<Unfinished>, hooks: Arc<HookSet>) -> Self {
         Self { unfinished, hooks }
     }
@@ -34,8 +36,8 @@ impl RequestBounds {
         &self.unfinished
     }
 
-    /// Reports a bound that was met.
-    pub(crate) fn met(&self, limit: Limit) {
+    /// Reports a limit that was met to the hooks.
+    pub(crate) fn report_limit(&self, limit: Limit) {
         self.hooks.limited(limit);
     }
 }

@@ -60,9 +60,9 @@ fn copy_names(names: &[Locator]) -> Vec<String> {
         .collect()
 }
 
-/// Copies the first characters of a text, at most `most`.
-fn cut(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
+/// Copies the first characters of a text, at most `max_chars`.
+fn cut(text: &str, max_chars: usize) -> String {
+    text.chars().take(max_chars).collect()
 }
 
 #[cfg(test)]

@@ -20,30 +20,30 @@ pub(super) struct RequestOutcome {
     pub(super) opens: bool,
     pub(super) type_url: Option<TypeUrl>,
     /// The type, if the client may not see it.
-    pub(super) denied: Option<TypeUrl>,
+    pub(super) denied_type: Option<TypeUrl>,
     /// Names that were taken out of the request.
-    pub(super) refused: Vec<Refused>,
-    pub(super) asked: NamesOnDemand,
+    pub(super) refused_names: Vec<Refused>,
+    pub(super) names_on_demand: NamesOnDemand,
     /// The contents of the request, if hooks read them.
     pub(super) details: Option<RequestDetails>,
     pub(super) events: Vec<Event>,
     /// The revision of the response that the request acknowledges.
-    pub(super) acknowledged: Option<u64>,
+    pub(super) acknowledged_revision: Option<u64>,
     /// Names that do not exist and got their first subscriber.
-    pub(super) missing: Vec<(TypeUrl, Name)>,
+    pub(super) missing_names: Vec<(TypeUrl, Name)>,
     /// Names that lost their last subscriber.
-    pub(super) unsubscribed: Vec<(TypeUrl, Name)>,
+    pub(super) unsubscribed_names: Vec<(TypeUrl, Name)>,
     /// Whether it is the first ACK of the stream.
-    pub(super) configured: bool,
+    pub(super) has_first_ack: bool,
 }
 
 /// The names that a request subscribes to on demand.
 #[derive(Default)]
 pub(super) struct NamesOnDemand {
     /// The first names.
-    first: Vec<String>,
+    first_names: Vec<String>,
     /// The number of the others.
-    more: usize,
+    more_count: usize,
 }
 
 impl Stream {
@@ -60,21 +60,22 @@ impl Stream {
                 bytes,
                 details: outcome.details.as_ref(),
             });
-            self.report_on_demand(type_url, &outcome.asked);
+            self.report_on_demand(type_url, &outcome.names_on_demand);
         }
-        if let Some(type_url) = &outcome.denied {
+        if let Some(type_url) = &outcome.denied_type {
             self.report(Report::Denied { type_url });
         }
-        for name in &outcome.refused {
+        for name in &outcome.refused_names {
             self.report(Report::Refused(name));
         }
         for event in &outcome.events {
             self.report(Report::Event(event));
         }
-        if let Some(acknowledged) = Acknowledged::find(&outcome.events, outcome.acknowledged) {
-            self.report(Report::Acknowledged(acknowledged));
+        let acknowledgement = Acknowledged::find(&outcome.events, outcome.acknowledged_revision);
+        if let Some(acknowledgement) = acknowledgement {
+            self.report(Report::Acknowledged(acknowledgement));
         }
-        if outcome.configured {
+        if outcome.has_first_ack {
             self.report(Report::Configured(self.started.elapsed()));
         }
 
@@ -85,13 +86,13 @@ impl Stream {
     /// the contents of these, and of names that have lost their last
     /// subscriber.
     pub(super) fn report_demand(&self, outcome: &RequestOutcome) {
-        for (type_url, name) in &outcome.missing {
+        for (type_url, name) in &outcome.missing_names {
             self.report(Report::Missing { type_url, name });
             for contents in &self.shared.contents {
                 contents.subscribed(type_url, name);
             }
         }
-        for (type_url, name) in &outcome.unsubscribed {
+        for (type_url, name) in &outcome.unsubscribed_names {
             for contents in &self.shared.contents {
                 contents.unsubscribed(type_url, name);
             }
@@ -100,11 +101,11 @@ impl Stream {
 
     /// Reports names that were subscribed to on demand, if there are any.
     fn report_on_demand(&self, type_url: &TypeUrl, names: &NamesOnDemand) {
-        if !names.first.is_empty() {
+        if !names.first_names.is_empty() {
             self.report(Report::HostsRequested {
                 type_url,
-                names: &names.first,
-                more: names.more,
+                names: &names.first_names,
+                more: names.more_count,
             });
         }
     }
@@ -128,9 +129,9 @@ pub(super) fn names_on_demand(type_url: Option<&TypeUrl>, request: &Request) -> 
     let mut names = request.subscribe.iter().map(|locator| &locator.name);
     let without_star = names.by_ref().filter(|name| *name != "*");
     NamesOnDemand {
-        first: without_star.take(MAX_REPORTED).cloned().collect(),
+        first_names: without_star.take(MAX_REPORTED).cloned().collect(),
         // A star comes first, if there is one. The rest may be a million names.
-        more: names.len(),
+        more_count: names.len(),
     }
 }
 
@@ -146,13 +147,13 @@ pub(super) fn take_demand_changes(db: &mut Database, outcome: &mut RequestOutcom
         };
         let type_url = db.type_url(type_id).clone();
         match change {
-            DemandChange::Ended => outcome.unsubscribed.push((type_url, name)),
+            DemandChange::Ended => outcome.unsubscribed_names.push((type_url, name)),
             DemandChange::Started => {
                 let choice = db.choose_name(type_id, &name, ParamsId::EMPTY);
                 let is_unanswered = matches!(choice, Choice::Absent | Choice::Unknown);
                 // Variants may be for clients with other parameters.
                 if is_unanswered && db.variants(type_id, &name).is_empty() {
-                    outcome.missing.push((type_url, name));
+                    outcome.missing_names.push((type_url, name));
                 }
             }
         }

@@ -46,7 +46,7 @@ pub(super) struct Requests<B> {
     state: State,
     /// The share of the message that was taken last, until the next one is
     /// asked for: the message is read meanwhile.
-    taken: Option<Share>,
+    last_share: Option<Share>,
 }
 
 /// What the next message waits for.
@@ -55,7 +55,7 @@ enum State {
     /// Nothing was polled.
     New,
     /// No message was there yet.
-    First { until: Instant },
+    First { deadline: Instant },
     /// A message begins with the next piece.
     Between,
     /// A message is incomplete, and has no share: nothing more is read.
@@ -65,7 +65,7 @@ enum State {
         share: Share,
         /// With its prefix.
         length: usize,
-        until: Instant,
+        deadline: Instant,
     },
 }
 
@@ -88,7 +88,7 @@ where
             limit,
             arrived: Arrived::default(),
             state: State::New,
-            taken: None,
+            last_share: None,
         }
     }
 
@@ -105,13 +105,14 @@ where
     /// next message begins. Pending until [`Self::due`] at most, after which it
     /// has to be polled again.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>> {
-        self.taken = None;
+        self.last_share = None;
         loop {
             match self.next_message().transpose() {
                 Some(message) => return Poll::Ready(Some(message)),
                 None if matches!(self.state, State::Waiting { .. }) => return Poll::Pending,
                 None => {}
             }
+
             match Pin::new(&mut self.body).poll_frame(cx) {
                 Poll::Ready(Some(Ok(frame))) => {
                     if let Ok(data) = frame.into_data() {
@@ -137,7 +138,7 @@ where
     pub(super) fn due(&self) -> Option<Instant> {
         match &self.state {
             State::New | State::Between => None,
-            State::First { until } | State::Reading { until, .. } => Some(*until),
+            State::First { deadline } | State::Reading { deadline, .. } => Some(*deadline),
             State::Waiting { retry, .. } => Some(*retry),
         }
     }
@@ -146,38 +147,42 @@ where
     /// long; pending until then. The first call starts the time of the first
     /// message.
     fn poll_time(&mut self) -> Poll<Status> {
-        let (until, why) = match &self.state {
+        let (deadline, reason) = match &self.state {
             State::Between | State::Waiting { .. } => return Poll::Pending,
             State::New => {
-                let until = Instant::now() + FIRST_REQUEST;
-                self.state = State::First { until };
+                let deadline = Instant::now() + FIRST_REQUEST;
+                self.state = State::First { deadline };
                 return Poll::Pending;
             }
-            State::First { until } => (*until, "the stream was opened and made no request"),
-            State::Reading { until, .. } => (*until, "a request began and did not arrive"),
+            State::First { deadline } => (*deadline, "the stream was opened and made no request"),
+            State::Reading { deadline, .. } => (*deadline, "a request began and did not arrive"),
         };
-        if Instant::now() < until {
+        if Instant::now() < deadline {
             return Poll::Pending;
         }
-        self.bounds.met(Limit::RequestTimeout);
-        Poll::Ready(Status::deadline_exceeded(why))
+        self.bounds.report_limit(Limit::RequestTimeout);
+        Poll::Ready(Status::deadline_exceeded(reason))
     }
 
     /// Adds a piece of the body. It gives an incomplete message more time to
     /// arrive, by its length.
     fn add(&mut self, piece: Bytes) {
-        let mut most = usize::MAX;
-        if let State::Reading { until, length, .. } = &mut self.state {
-            most = *length;
+        let mut max_length = usize::MAX;
+        if let State::Reading {
+            deadline, length, ..
+        } = &mut self.state
+        {
+            max_length = *length;
             let now = Instant::now();
-            let earned = Duration::from_secs_f64(piece.len() as f64 / f64::from(LEAST_RATE));
+            let time_for_piece =
+                Duration::from_secs_f64(piece.len() as f64 / f64::from(LEAST_RATE));
             // Later than that, it was not read in time.
-            *until = match now > *until {
+            *deadline = match now > *deadline {
                 true => now + NEXT_PIECE,
-                false => (*until + earned).min(now + NEXT_PIECE),
+                false => (*deadline + time_for_piece).min(now + NEXT_PIECE),
             };
         }
-        self.arrived.add(piece, most);
+        self.arrived.add(piece, max_length);
     }
 
     /// Takes the first message off the bytes that arrived; `None` while it is
@@ -193,7 +198,7 @@ where
         if arrived.len() - PREFIX >= length {
             if let State::Reading { share, .. } = std::mem::replace(&mut self.state, State::Between)
             {
-                self.taken = Some(share);
+                self.last_share = Some(share);
             }
             return Ok(Some(self.arrived.take_message(length)));
         }
@@ -219,16 +224,16 @@ where
             self.state = State::Reading {
                 share,
                 length,
-                until: now + NEXT_PIECE,
+                deadline: now + NEXT_PIECE,
             };
             return;
         }
 
         if delay.is_none() {
-            self.bounds.met(Limit::UnfinishedRequests);
+            self.bounds.report_limit(Limit::UnfinishedRequests);
         }
-        let (first, most) = RETRY;
-        let delay = delay.map_or(first, |delay| (2 * delay).min(most));
+        let (shortest, longest) = RETRY;
+        let delay = delay.map_or(shortest, |delay| (2 * delay).min(longest));
         let retry = now + delay;
         self.state = State::Waiting { retry, delay };
     }

@@ -131,7 +131,7 @@ impl SentRevisions {
         };
         let entry = self.find_mut(type_url)?;
         let mut pending = entry.pending.iter();
-        let index = pending.position(|sent| sent.nonce == *nonce)?;
+        let index = pending.position(|response| response.nonce == *nonce)?;
 
         let SentRevision {
             revision, is_last, ..
@@ -139,7 +139,9 @@ impl SentRevisions {
         if entry.pending.is_empty() {
             entry.pending = Vec::new();
         }
-        entry.oversized.take_if(|(sent, _)| sent == nonce);
+        entry
+            .oversized
+            .take_if(|(oversized_nonce, _)| oversized_nonce == nonce);
         if is_ack {
             entry.acked = entry.acked.max(Some(revision));
         }

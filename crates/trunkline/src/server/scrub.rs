@@ -44,24 +44,24 @@ impl Stream {
         let (Some(session), Some(type_url)) = (session, type_url) else {
             return;
         };
-        let sent = self.shared.with(|db| session.sent_secrets(db, type_url));
-        if sent.is_empty() {
+        let resources = self.shared.with(|db| session.sent_secrets(db, type_url));
+        if resources.is_empty() {
             return;
         }
 
         cut(&mut error.message, self.shared.options.limits.error_bytes);
-        let secrets = secrets_of(type_url, &sent);
-        let scrubbed = secrets.and_then(|secrets| redact::scrub(&error.message, &secrets));
-        error.message = scrubbed.unwrap_or_else(|| {
+        let secrets = secrets_of(type_url, &resources);
+        let text = secrets.and_then(|secrets| redact::scrub(&error.message, &secrets));
+        error.message = text.unwrap_or_else(|| {
             self.shared.hooks.limited(Limit::ErrorText);
             DROPPED.to_owned()
         });
     }
 }
 
-/// Cuts a text to at most `most` bytes, at the end of a character.
-fn cut(text: &mut String, most: usize) {
-    let end = text.floor_char_boundary(most);
+/// Cuts a text to at most `max_bytes` bytes, at the end of a character.
+fn cut(text: &mut String, max_bytes: usize) {
+    let end = text.floor_char_boundary(max_bytes);
     text.truncate(end);
 }
 
@@ -79,8 +79,8 @@ fn secrets_of(type_url: &TypeUrl, resources: &[Arc<Resource>]) -> Option<Vec<Byt
         let in_body = body.and_then(|body| redact::values(type_url.as_str(), body));
         let rare = resource.facts().rare.as_deref();
         let metadata = rare.and_then(|rare| rare.metadata.clone());
-        let beside = metadata.and_then(|metadata| redact::values(types::METADATA, metadata));
-        secrets.extend(in_body.into_iter().chain(beside).flatten());
+        let in_metadata = metadata.and_then(|metadata| redact::values(types::METADATA, metadata));
+        secrets.extend(in_body.into_iter().chain(in_metadata).flatten());
     }
     Some(secrets)
 }

@@ -73,7 +73,9 @@ where
         Some(stream_form) => open_stream(shared, stream_form, request),
         None => {
             let request = request.map(tonic::body::Body::new);
-            services::serve(shared, request).await.map(Body::other)
+            services::serve(shared, request)
+                .await
+                .map(Body::from_response)
         }
     }
 }

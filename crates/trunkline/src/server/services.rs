@@ -89,8 +89,12 @@ async fn serve_load(shared: &Shared, request: Request<Body>) -> Result<Response<
     let connection = service::connection_of(&request);
     let limit = shared.load.message_bytes();
     let bounds = shared.request_bounds();
-    let whole = |body| Body::new(WholeMessages::new(body, bounds, connection, limit));
-    shared.load.service().call(request.map(whole)).await
+    let collect_messages = |body| Body::new(WholeMessages::new(body, bounds, connection, limit));
+    shared
+        .load
+        .service()
+        .call(request.map(collect_messages))
+        .await
 }
 
 /// Hands an answer over piece by piece, and gives it up if its asker takes

@@ -73,7 +73,7 @@ impl ResourceMessage {
         })
     }
 
-    /// Returns a resource of this type that is encoded already.
+    /// Makes a resource of this type from its encoded body.
     #[must_use]
     pub fn encoded(type_url: &TypeUrl, body: bytes::Bytes) -> Self {
         Self(Any {
@@ -87,7 +87,9 @@ impl ResourceMessage {
 /// stay.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
+    /// The treatment of a reference to a resource that is not there.
     pub(crate) dangling: Dangling,
+    /// Whether a change that removes much is held.
     pub(crate) guard: Guard,
     pub(crate) lifetime: Lifetime,
 }
@@ -132,9 +134,9 @@ impl fmt::Display for Rejected {
 }
 
 impl Server {
-    /// Makes the resources of an origin exactly these: others of it are removed,
-    /// in one change. They are checked, each by Envoy's rules and all with those
-    /// of other origins.
+    /// Makes the resources of an origin exactly these: others of it are
+    /// removed, in one change. They are checked, each by Envoy's rules and all
+    /// with those of other origins.
     ///
     /// ```
     /// use trunkline::envoy::config::cluster::v3::Cluster;
@@ -174,8 +176,8 @@ impl Server {
 
     /// Makes the resources of an origin exactly these, as [`Self::set`] does,
     /// and gives it a lease, or renews the one that it has. Unless the lease is
-    /// [renewed](Self::renew) in this time, the resources are removed. `set` and
-    /// `put` make them permanent again.
+    /// [renewed](Self::renew) in this time, the resources are removed. `set`
+    /// and `put` make them permanent again.
     ///
     /// ```
     /// use std::time::Duration;
@@ -235,7 +237,8 @@ impl Server {
         )
     }
 
-    /// Removes resources of an origin. A name that does not exist is no mistake.
+    /// Removes resources of an origin. A name that does not exist is no
+    /// mistake.
     ///
     /// # Errors
     /// A name belongs to another origin; nothing has changed.
@@ -275,11 +278,13 @@ impl Server {
             effect: Effect::Applied,
             guard: manner.guard,
         };
+
         let mut settlement = self.shared.settle(origin, proposal, manner.lifetime);
         if let Some(rejection) = settlement.rejections.pop() {
             let findings = rejection.findings;
             return Err(Rejected { findings });
         }
+
         let mut warnings = decoded.warnings;
         warnings.append(&mut settlement.warnings);
         Ok(Accepted {

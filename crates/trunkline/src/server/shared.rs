@@ -90,7 +90,7 @@ pub(super) struct Shared {
 #[derive(Default)]
 struct Loading {
     /// The indices of the contents whose first load is not complete.
-    awaited: BTreeSet<usize>,
+    incomplete: BTreeSet<usize>,
     is_started: bool,
 }
 
@@ -120,7 +120,7 @@ impl Shared {
         Self {
             hub: Hub::new(new_database(is_ready)),
             loading: Mutex::new(Loading {
-                awaited: (0..contents.len()).collect(),
+                incomplete: (0..contents.len()).collect(),
                 is_started: false,
             }),
             set: Mutex::default(),
@@ -171,12 +171,13 @@ impl Shared {
         if !self.hooks.vetoes_changes() {
             return self.apply_allowed(origin, changes, accepted);
         }
-        let planned = self.preview(&changes);
-        if !planned.is_empty() {
-            self.hooks.changing(origin, &planned)?;
+
+        let planned_changes = self.preview(&changes);
+        if !planned_changes.is_empty() {
+            self.hooks.changing(origin, &planned_changes)?;
         }
-        let applied = self.apply_allowed(origin, changes, accepted);
-        applied.inspect_err(|error| self.hooks.withdrawn(origin, error))
+        let result = self.apply_allowed(origin, changes, accepted);
+        result.inspect_err(|error| self.hooks.withdrawn(origin, error))
     }
 
     /// Makes changes that restore an earlier state. Hooks cannot refuse them;
@@ -197,9 +198,10 @@ impl Shared {
         self.making.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes changes that nobody refuses but the database. The streams that they
-    /// concern are woken soon, and the hooks are told. The caller has locked out
-    /// other changes, for which it may have waited since they were `accepted`.
+    /// Makes changes that nobody refuses but the database. The streams that
+    /// they concern are woken soon, and the hooks are told. The caller has
+    /// locked out other changes, for which it may have waited since they were
+    /// `accepted`.
     pub(super) fn apply_allowed(
         self: &Arc<Self>,
         origin: &str,
@@ -227,6 +229,7 @@ impl Shared {
         Ok((changed, revision))
     }
 
+    /// Locks the last changes. Ignores poison: a list is never half changed.
     pub(super) fn lock_recent(&self) -> MutexGuard<'_, RecentChanges> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -245,22 +248,22 @@ impl Shared {
     /// Returns every resource of a type with all its variants, in no order. The
     /// database is locked for a slice at a time (S85).
     pub(super) fn all_resources(&self, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
-        let mut all = Vec::new();
+        let mut resources = Vec::new();
         let Some(type_id) = self.with(|db| db.find_type(type_url)) else {
-            return all;
+            return resources;
         };
 
-        let slice = |nth| {
+        let read_slice = |nth| {
             self.with(|db| {
                 let resources = db.slice_of_resources(type_id, nth)?;
                 Some(resources.cloned().collect::<Vec<_>>())
             })
         };
-        for resources in (0..).map_while(slice) {
-            all.extend(resources);
+        for slice in (0..).map_while(read_slice) {
+            resources.extend(slice);
             self.hub.give_way();
         }
-        all
+        resources
     }
 
     /// Notes that the first load of the contents at this index is complete.
@@ -269,9 +272,9 @@ impl Shared {
     pub(super) fn note_loaded(&self, index: usize) {
         {
             let mut loading = self.lock_loading();
-            loading.awaited.remove(&index);
+            loading.incomplete.remove(&index);
             let is_complete = !self.with(|db| db.is_cache());
-            if is_complete || !loading.awaited.is_empty() {
+            if is_complete || !loading.incomplete.is_empty() {
                 return;
             }
             self.hub.complete();
@@ -315,8 +318,8 @@ impl Shared {
         self.hub.with(access)
     }
 
-    /// Locks the database for a slice of a request. Near the memory limit, names
-    /// that do not exist are refused in it (S72).
+    /// Locks the database for a slice of a request. Near the memory limit,
+    /// names that do not exist are refused in it (S72).
     pub(super) fn with_request<T>(&self, access: impl FnOnce(&mut Database) -> T) -> T {
         let is_memory_short = self.memory.is_near_limit();
         self.with(|db| {
@@ -388,6 +391,8 @@ impl Shared {
         RequestBounds::new(Arc::clone(&self.unfinished), Arc::clone(&self.hooks))
     }
 
+    /// Locks what is still being loaded. Ignores poison, as a stream may panic
+    /// alone.
     fn lock_loading(&self) -> MutexGuard<'_, Loading> {
         self.loading.lock().unwrap_or_else(PoisonError::into_inner)
     }

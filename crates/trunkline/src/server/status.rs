@@ -20,16 +20,17 @@ impl Clients for Server {
         clients.collect()
     }
 
+    /// Lists the names that a stream subscribes to; none if it has ended.
     fn resources(&self, stream: u64) -> Vec<ClientResource> {
         let streams = self.shared.streams();
-        let Some(found) = streams.iter().find(|other| other.number == stream) else {
+        let Some(stream) = streams.iter().find(|other| other.number == stream) else {
             return Vec::new();
         };
-        let types: Vec<TypeStatus> = match &found.lock().session {
+        let types: Vec<TypeStatus> = match &stream.lock().session {
             Some(session) => session.status().collect(),
             None => return Vec::new(),
         };
-        let resources = types.iter().map(|status| resources_of_type(found, status));
+        let resources = types.iter().map(|status| resources_of_type(stream, status));
         resources.flatten().flatten().collect()
     }
 }
@@ -74,49 +75,49 @@ fn client_of(stream: &Stream) -> Option<Client> {
         opened: stream.opened,
         types: session
             .status()
-            .zip(counted(stream, session, now))
-            .map(|(status, counted)| type_state(status, counted, revisions, now))
+            .zip(count_types(stream, session, now))
+            .map(|(status, counts)| type_state(status, counts, revisions, now))
             .collect(),
     })
 }
 
-/// What is counted of a type with a client.
-struct Counted {
+/// The counts of one type on a stream.
+struct TypeCounts {
     resources: ResourceCounts,
     unanswered: Option<Duration>,
 }
 
 /// Counts the resources of each type of a session, in the order of its status.
-fn counted(stream: &Stream, session: &Session, now: Moment) -> Vec<Counted> {
+fn count_types(stream: &Stream, session: &Session, now: Moment) -> Vec<TypeCounts> {
     let types = stream.shared.with(|db| {
         let types = session.progress(db).into_iter();
         let types = types.map(|progress| (progress, progress.listed_counts(db)));
         types.collect::<Vec<_>>()
     });
-    let counted = types.into_iter().map(|(progress, listed)| Counted {
+    let counts = types.into_iter().map(|(progress, listed)| TypeCounts {
         resources: progress.resource_counts(listed),
         unanswered: progress.unanswered_since().map(|since| now - since),
     });
-    counted.collect()
+    counts.collect()
 }
 
 /// Describes the state of a type with a client.
 fn type_state(
     status: TypeStatus,
-    counted: Counted,
+    counts: TypeCounts,
     revisions: &SentRevisions,
     now: Moment,
 ) -> TypeState {
     let entry = revisions.of(&status.type_url);
-    let acked = entry.and_then(TypeRevisions::acked);
+    let acked_revision = entry.and_then(TypeRevisions::acked);
     TypeState {
         sync: sync_of(&status),
-        current: counted.resources.current,
-        desired: counted.resources.desired,
+        current: counts.resources.current,
+        desired: counts.resources.desired,
         last_sent: entry.map(|entry| now - entry.sent_at),
-        unanswered: counted.unanswered,
+        unanswered: counts.unanswered,
         sent_version: entry.map(|entry| entry.sent.to_string()),
-        acked_version: acked.map(|revision| revision.to_string()),
+        acked_version: acked_revision.map(|revision| revision.to_string()),
         type_url: status.type_url,
         subscriptions: status.subscriptions,
         wildcard: status.wildcard,

@@ -79,7 +79,7 @@ struct HandledRequest {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct NextPoll {
     /// At once.
-    pub(super) now: bool,
+    pub(super) is_due_now: bool,
     /// At this time, although nothing happens.
     pub(super) due: Option<tokio::time::Instant>,
     /// Not before the last request is worked off, by [`Stream::finish_aside`].
@@ -135,8 +135,8 @@ impl Stream {
         reader.read(self.mode, raw)
     }
 
-    /// Handles a request that was decoded from so many bytes, and reports it. Of
-    /// a long list only the first slice is read.
+    /// Handles a request that was decoded from so many bytes, and reports it.
+    /// Of a long list only the first slice is read.
     pub(super) fn handle_read(
         self: &Arc<Self>,
         read: Read<Request>,
@@ -144,16 +144,16 @@ impl Stream {
     ) -> Result<NextPoll, Fault> {
         let mut outcome = RequestOutcome::default();
         // Changes that arrive from now on may not be acknowledged yet.
-        let changes = self.convergences.held();
+        let changes = self.convergences.held_changes();
 
-        let handled = self.handle_locked(read, &mut outcome);
+        let result = self.handle_locked(read, &mut outcome);
         self.report_request(bytes, &outcome);
 
         let HandledRequest {
             next,
             is_acknowledged,
-        } = handled?;
-        if is_acknowledged && !next.now {
+        } = result?;
+        if is_acknowledged && !next.is_due_now {
             self.convergences.drop_acknowledged(changes.count);
         }
         Ok(next)
@@ -177,16 +177,16 @@ impl Stream {
         if state.has_ended {
             return Ok(HandledRequest::default());
         }
-        outcome.refused = refused;
+        outcome.refused_names = refused;
         self.note_request(state.session.as_ref(), &mut request, outcome);
         let session = self.prepare_session(&mut state, node.as_ref(), outcome);
         let is_quiet = self.shared.with_request(|db| {
-            let handled = match request {
+            let result = match request {
                 Request::Sotw(request) => session.handle_sotw(db, request, now),
                 Request::Delta(request) => session.handle_delta(db, request, now),
             };
             take_demand_changes(db, outcome);
-            handled.map(|()| session.is_quiet(db, now))
+            result.map(|()| session.is_quiet(db, now))
         })?;
 
         let handled = HandledRequest {
@@ -211,7 +211,7 @@ impl Stream {
             self.scrub_error(session, outcome.type_url.as_ref(), error);
         }
         if self.shared.hooks.has_any() {
-            outcome.asked = names_on_demand(outcome.type_url.as_ref(), request);
+            outcome.names_on_demand = names_on_demand(outcome.type_url.as_ref(), request);
             let reads = self.shared.hooks.reads_requests();
             outcome.details = reads.then(|| RequestDetails::of(request));
         }
@@ -247,7 +247,7 @@ impl Stream {
             && !self.may_see(type_url)
         {
             session.deny(type_url.clone());
-            outcome.denied = Some(type_url.clone());
+            outcome.denied_type = Some(type_url.clone());
         }
         session
     }
@@ -290,10 +290,10 @@ impl Stream {
     /// Returns when to poll a session that has just handled a request or was
     /// polled: at once unless it `is_quiet`, and at its next timeout.
     pub(super) fn next_poll(&self, session: &Session, is_quiet: bool) -> NextPoll {
-        let due = session.poll_timeout();
+        let timeout = session.poll_timeout();
         NextPoll {
-            now: !is_quiet,
-            due: due.map(|due| self.shared.hub.instant(due)),
+            is_due_now: !is_quiet,
+            due: timeout.map(|timeout| self.shared.hub.instant(timeout)),
             is_busy: !is_quiet && session.is_busy(),
         }
     }

@@ -29,10 +29,10 @@ impl StreamState {
     /// are to be reported; otherwise they are dropped.
     pub(super) fn take_events(&mut self, outcome: &mut RequestOutcome, are_reported: bool) {
         while let Some(event) = self.session.as_mut().and_then(Session::poll_event) {
-            let acknowledged = self.revisions.note_acknowledgement(&event);
-            outcome.acknowledged = acknowledged.or(outcome.acknowledged);
+            let revision = self.revisions.note_acknowledgement(&event);
+            outcome.acknowledged_revision = revision.or(outcome.acknowledged_revision);
             let is_first_ack = matches!(event, Event::Acked { .. }) && !self.is_configured;
-            outcome.configured |= is_first_ack;
+            outcome.has_first_ack |= is_first_ack;
             self.is_configured |= is_first_ack;
             if are_reported {
                 outcome.events.push(event);

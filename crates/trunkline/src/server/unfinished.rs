@@ -69,17 +69,17 @@ impl Unfinished {
 
     /// Takes a share of so many bytes for a request on a connection, until it
     /// is dropped. Returns `None` if the request has to wait.
-    pub(super) fn try_share(self: &Arc<Self>, on: &Activity, bytes: usize) -> Option<Share> {
-        let (address, connection) = (on.address, on.number);
+    pub(super) fn try_share(self: &Arc<Self>, activity: &Activity, bytes: usize) -> Option<Share> {
+        let (address, connection) = (activity.address, activity.number);
         let mut table = self.lock();
         if !self.has_room(&table, address, connection, bytes) {
             return None;
         }
 
         table.bytes += bytes;
-        let of_address = table.addresses.entry(address).or_default();
-        of_address.bytes += bytes;
-        *of_address.connections.entry(connection).or_default() += bytes;
+        let entry = table.addresses.entry(address).or_default();
+        entry.bytes += bytes;
+        *entry.connections.entry(connection).or_default() += bytes;
         Some(Share {
             unfinished: Arc::clone(self),
             address,
@@ -88,7 +88,7 @@ impl Unfinished {
         })
     }
 
-    /// Returns whether a request of `more` bytes may take its share on a
+    /// Returns whether a request of `bytes` bytes may take its share on a
     /// connection: by the bounds of the connection, of its address and of all,
     /// or because it is small.
     fn has_room(
@@ -96,38 +96,51 @@ impl Unfinished {
         table: &Table,
         address: Option<ClientAddress>,
         connection: u64,
-        more: usize,
+        bytes: usize,
     ) -> bool {
         let entry = table.addresses.get(&address);
-        let of_address = entry.map_or(0, |entry| entry.bytes);
-        let known = entry.and_then(|entry| entry.connections.get(&connection));
-        let of_connection = known.copied().unwrap_or(0);
+        let address_bytes = entry.map_or(0, |entry| entry.bytes);
+        let connection_bytes = entry.and_then(|entry| entry.connections.get(&connection));
+        let connection_bytes = connection_bytes.copied().unwrap_or(0);
 
-        let is_small = of_connection + more <= SMALL_REQUESTS;
-        let fits_connection = fits_alone(of_connection, more, self.connection_bytes);
+        let is_small = connection_bytes + bytes <= SMALL_REQUESTS;
+        let fits_connection = fits_alone(connection_bytes, bytes, self.connection_bytes);
         is_small
             || fits_connection
-                && fits_beside(of_connection, of_address, more, self.address_bytes, 4)
-                && fits_beside(of_address, table.bytes, more, self.all_bytes, 2)
+                && fits_beside(
+                    connection_bytes,
+                    address_bytes,
+                    bytes,
+                    self.address_bytes,
+                    4,
+                )
+                && fits_beside(address_bytes, table.bytes, bytes, self.all_bytes, 2)
     }
 
+    /// Locks the table. Ignores poison: a stream that panicked ends alone.
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Returns whether one that has taken so much may take `more` of a bound of its
-/// own. The first request always may.
-fn fits_alone(taken: usize, more: usize, bound: usize) -> bool {
-    taken == 0 || taken + more <= bound
+/// Returns whether one that has taken `own_bytes` may take `bytes` more of a
+/// bound of its own. The first request always may.
+fn fits_alone(own_bytes: usize, bytes: usize, bound: usize) -> bool {
+    own_bytes == 0 || own_bytes + bytes <= bound
 }
 
-/// Returns whether one that has `taken` so much may take `more` of a bound, of
-/// which all together have taken `by_all`. It may if it then has no more than a
-/// `part`-th of what is left, or if nobody has taken anything.
-fn fits_beside(taken: usize, by_all: usize, more: usize, bound: usize, part: usize) -> bool {
-    let left = bound.saturating_sub(by_all + more);
-    by_all == 0 || taken + more <= left / part
+/// Returns whether one that has taken `own_bytes` may take `bytes` more of a
+/// bound, of which all together have taken `all_bytes`. It may if it then has
+/// no more than a `part`-th of what is left, or if nobody has taken anything.
+fn fits_beside(
+    own_bytes: usize,
+    all_bytes: usize,
+    bytes: usize,
+    bound: usize,
+    part: usize,
+) -> bool {
+    let free_bytes = bound.saturating_sub(all_bytes + bytes);
+    all_bytes == 0 || own_bytes + bytes <= free_bytes / part
 }
 
 impl Table {
@@ -138,9 +151,9 @@ impl Table {
             return;
         };
         entry.bytes -= bytes;
-        if let Some(of_connection) = entry.connections.get_mut(&connection) {
-            *of_connection -= bytes;
-            if *of_connection == 0 {
+        if let Some(connection_bytes) = entry.connections.get_mut(&connection) {
+            *connection_bytes -= bytes;
+            if *connection_bytes == 0 {
                 entry.connections.remove(&connection);
             }
         }

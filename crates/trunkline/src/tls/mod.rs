@@ -32,7 +32,7 @@ pub use crate::pem::TlsError;
 pub use files::TlsFiles;
 pub use peer::PeerCertificate;
 use plaintext::OnPlaintext;
-use reload::Seen;
+use reload::FileHistory;
 
 use crate::bounds::HANDSHAKE;
 
@@ -70,7 +70,7 @@ pub struct Tls {
 struct Inner {
     files: TlsFiles,
     current: RwLock<Arc<ServerConfig>>,
-    seen: Mutex<Seen>,
+    history: Mutex<FileHistory>,
 }
 
 impl fmt::Debug for Tls {
@@ -90,12 +90,12 @@ impl Tls {
         let stamps = files.stamps();
         let contents = files.read()?;
         let config = config::build(&files, &contents)?;
-        let seen = Seen::new(stamps, contents.fingerprint());
+        let history = FileHistory::new(stamps, contents.fingerprint());
         Ok(Self {
             inner: Arc::new(Inner {
                 files,
                 current: RwLock::new(config),
-                seen: Mutex::new(seen),
+                history: Mutex::new(history),
             }),
             on_plaintext: None,
         })
@@ -147,8 +147,8 @@ impl Tls {
             let tls = self.clone();
             // Files may be on a slow disk.
             let outcome = tokio::task::spawn_blocking(move || tls.check_files()).await;
-            if let Ok(Some(reloaded)) = outcome {
-                on_reload(reloaded);
+            if let Ok(Some(result)) = outcome {
+                on_reload(result);
             }
         }
     }
@@ -159,10 +159,10 @@ impl Tls {
         let Inner {
             files,
             current,
-            seen,
+            history,
         } = &*self.inner;
-        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = seen.check(files)?;
+        let mut history = history.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = history.check(files)?;
         Some(outcome.map(|new_config| {
             if let Some(config) = new_config {
                 *current.write().unwrap_or_else(PoisonError::into_inner) = config;

@@ -45,6 +45,6 @@ impl Tls {
 
 /// Returns whether a handshake failed because the first bytes were none of TLS.
 fn is_plaintext(error: &io::Error) -> bool {
-    let held = error.get_ref().and_then(|held| held.downcast_ref());
-    matches!(held, Some(rustls::Error::InvalidMessage(_)))
+    let tls_error = error.get_ref().and_then(|cause| cause.downcast_ref());
+    matches!(tls_error, Some(rustls::Error::InvalidMessage(_)))
 }

@@ -10,7 +10,7 @@ use super::files::{Fingerprint, TlsFiles};
 use crate::pem::Stamps;
 
 /// The files of earlier checks.
-pub(super) struct Seen {
+pub(super) struct FileHistory {
     stamps: Stamps,
     /// The files in use.
     used: Fingerprint,
@@ -29,7 +29,7 @@ struct Bad {
 /// are good again; or why the files cannot be used.
 type CheckResult = Result<Option<Arc<ServerConfig>>, TlsError>;
 
-impl Seen {
+impl FileHistory {
     /// Returns what is known at the start: the stamps and the fingerprint of
     /// the files in use.
     pub(super) fn new(stamps: Stamps, used: Fingerprint) -> Self {

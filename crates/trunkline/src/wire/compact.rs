@@ -73,11 +73,11 @@ pub(super) fn make_variants(
     let mut clients = clients.clone();
     for condition in conditions {
         let constraints = parse_condition(condition)?;
-        let narrowed = Constraints::all([&clients, &constraints]);
-        let narrowed = narrowed.map_err(|error| at_condition(condition, error.into()))?;
-        parts.note_doubt(condition, &clients, &narrowed);
+        let remaining = Constraints::all([&clients, &constraints]);
+        let remaining = remaining.map_err(|error| at_condition(condition, error.into()))?;
+        parts.note_doubt(condition, &clients, &remaining);
         if condition.whole {
-            clients = narrowed;
+            clients = remaining;
         } else {
             parts.add_condition(condition, constraints);
         }
@@ -115,10 +115,10 @@ fn at_condition(condition: &Condition, error: AcceptError) -> AcceptError {
 #[derive(Default)]
 struct Parts<'a> {
     conditions: Vec<Constraints>,
-    /// The first spelling of each, with its place.
-    first: Vec<&'a Condition>,
-    /// The index of each.
-    known: HashMap<Constraints, usize>,
+    /// The first spelling of each condition, with its place.
+    first_spellings: Vec<&'a Condition>,
+    /// The index of each condition.
+    indexes: HashMap<Constraints, usize>,
     /// The index by text: one condition may be spelled in several ways.
     by_text: HashMap<&'a str, usize>,
     doubts: Vec<(Path, Doubt)>,
@@ -129,26 +129,31 @@ impl<'a> Parts<'a> {
     /// spelling is not added again: both texts get its index.
     fn add_condition(&mut self, condition: &'a Condition, constraints: Constraints) {
         let next = self.conditions.len();
-        let index = *self.known.entry(constraints.clone()).or_insert(next);
+        let index = *self.indexes.entry(constraints.clone()).or_insert(next);
         if index == next {
             self.conditions.push(constraints);
-            self.first.push(condition);
+            self.first_spellings.push(condition);
         }
         self.by_text.insert(&condition.text, index);
     }
 
     /// Adds a doubt about a condition that holds for none or for all of the
-    /// clients; `narrowed` are those for which it holds. If there are no
+    /// clients; `remaining` are those for which it holds. If there are no
     /// clients, an outer condition has left none and has its own doubt, so this
     /// one gets none.
-    fn note_doubt(&mut self, condition: &Condition, clients: &Constraints, narrowed: &Constraints) {
+    fn note_doubt(
+        &mut self,
+        condition: &Condition,
+        clients: &Constraints,
+        remaining: &Constraints,
+    ) {
         if clients.is_never() {
             return;
         }
         let text = condition.text.clone();
-        let doubt = if narrowed.is_never() {
+        let doubt = if remaining.is_never() {
             Doubt::Never { condition: text }
-        } else if narrowed == clients {
+        } else if remaining == clients {
             Doubt::Always { condition: text }
         } else {
             return;
@@ -160,9 +165,10 @@ impl<'a> Parts<'a> {
     /// many cases; `None` for another error.
     fn one_too_many(&self, error: &CasesError) -> Option<&'a Condition> {
         match error {
-            CasesError::TooMany { conditions, .. } => {
-                self.first.get(conditions.len().checked_sub(1)?).copied()
-            }
+            CasesError::TooMany { conditions, .. } => self
+                .first_spellings
+                .get(conditions.len().checked_sub(1)?)
+                .copied(),
             CasesError::Undecided(_) => None,
         }
     }
@@ -176,7 +182,7 @@ fn merge_cases(
     parts: &Parts<'_>,
     cases: Vec<Case>,
 ) -> Result<Vec<Variant>, AcceptError> {
-    let mut merged: Vec<Merged> = Vec::new();
+    let mut groups: Vec<CaseGroup> = Vec::new();
     let mut index_by_body: HashMap<Bytes, usize> = HashMap::new();
     let mut bytes = 0;
     for case in cases {
@@ -190,7 +196,7 @@ fn merge_cases(
 
         let body = Bytes::from(canonical::encode(&message)?);
         if let Some(&index) = index_by_body.get(&body) {
-            merged[index].cases.push(case.constraints);
+            groups[index].cases.push(case.constraints);
             continue;
         }
 
@@ -199,25 +205,25 @@ fn merge_cases(
         if bytes > MOST_BYTES {
             return Err(AcceptError::VariantsTooLarge { limit: MOST_BYTES });
         }
-        index_by_body.insert(body.clone(), merged.len());
-        merged.push(Merged {
+        index_by_body.insert(body.clone(), groups.len());
+        groups.push(CaseGroup {
             message,
             body,
             cases: vec![case.constraints],
         });
     }
-    merged.into_iter().map(Merged::into_variant).collect()
+    groups.into_iter().map(CaseGroup::into_variant).collect()
 }
 
 /// The contents of one or more cases.
-struct Merged {
+struct CaseGroup {
     message: DynamicMessage,
     body: Bytes,
     /// The clients of each case; not empty.
     cases: Vec<Constraints>,
 }
 
-impl Merged {
+impl CaseGroup {
     /// Returns the variant for the clients of any of the cases.
     fn into_variant(self) -> Result<Variant, AcceptError> {
         let clients = match &self.cases[..] {

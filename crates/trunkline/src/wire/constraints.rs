@@ -36,9 +36,9 @@ pub fn text_options() -> text::Options {
 /// Reads constraints that are written as people say them, as a message; the
 /// error is for the author of the text.
 fn parse_words(words: &str) -> Result<DynamicParameterConstraints, String> {
-    let parsed: Result<Constraints, ConstraintError> = words.parse();
+    let constraints: Result<Constraints, ConstraintError> = words.parse();
     let constraints =
-        parsed.map_err(|error| format!("the text {words:?} is no constraint: {error}"))?;
+        constraints.map_err(|error| format!("the text {words:?} is no constraint: {error}"))?;
     Ok(write_constraints(constraints.expr()))
 }
 

@@ -26,9 +26,9 @@ pub(super) fn name_inside(route: &Name, host: &str) -> Name {
 /// Writes a name into the body of a virtual host: Envoy removes it by the name
 /// in its body.
 pub(super) fn rename(body: &Bytes, name: &Name) -> Result<Bytes, AcceptError> {
-    let renamed = vhosts::rename(body, name.as_str());
-    let renamed = renamed.map_err(malformed(types::VIRTUAL_HOST))?;
-    Ok(renamed.into())
+    let renamed_body = vhosts::rename(body, name.as_str());
+    let renamed_body = renamed_body.map_err(malformed(types::VIRTUAL_HOST))?;
+    Ok(renamed_body.into())
 }
 
 /// Returns a function that converts the error of decoding bytes as this type.

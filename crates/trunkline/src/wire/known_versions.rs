@@ -35,7 +35,7 @@ pub(crate) struct KnownVersions {
 #[derive(Debug, Default)]
 struct Lists {
     /// The least recently used one first.
-    known: Vec<(Fingerprint, InitialVersions)>,
+    entries: Vec<(Fingerprint, InitialVersions)>,
     /// Whether any was used since [`KnownVersions::drop_unused`].
     is_used: bool,
 }
@@ -43,7 +43,7 @@ struct Lists {
 impl Lists {
     /// Returns the number of names in all remembered lists together.
     fn count_names(&self) -> usize {
-        self.known
+        self.entries
             .iter()
             .map(|(fingerprint, _)| fingerprint.count)
             .sum()
@@ -61,7 +61,7 @@ pub(crate) struct Fingerprint {
 /// A delta request whose initial versions were not read.
 pub(crate) struct Unread {
     /// The request without them.
-    pub(crate) rest: Vec<u8>,
+    pub(crate) request: Vec<u8>,
     pub(crate) fingerprint: Fingerprint,
 }
 
@@ -89,7 +89,7 @@ impl KnownVersions {
             fingerprint.count += 1;
         })?;
         (fingerprint.count > 0).then_some(Unread {
-            rest: request_without_versions,
+            request: request_without_versions,
             fingerprint,
         })
     }
@@ -98,11 +98,11 @@ impl KnownVersions {
     /// most recently used one.
     pub(crate) fn find(&self, fingerprint: Fingerprint) -> Option<InitialVersions> {
         let mut lists = self.lock();
-        let mut entries = lists.known.iter();
-        let index = entries.position(|(known, _)| *known == fingerprint)?;
+        let mut entries = lists.entries.iter();
+        let index = entries.position(|(other, _)| *other == fingerprint)?;
         lists.is_used = true;
-        lists.known[index..].rotate_left(1);
-        lists.known.last().map(|(_, versions)| versions.clone())
+        lists.entries[index..].rotate_left(1);
+        lists.entries.last().map(|(_, versions)| versions.clone())
     }
 
     /// Remembers a list by its fingerprint, in place of the least recently used
@@ -117,21 +117,23 @@ impl KnownVersions {
 
         let mut lists = self.lock();
         lists.is_used = true;
-        while lists.known.len() == MAX_LISTS || lists.count_names() + fingerprint.count > MAX_NAMES
+        while lists.entries.len() == MAX_LISTS
+            || lists.count_names() + fingerprint.count > MAX_NAMES
         {
-            lists.known.remove(0);
+            lists.entries.remove(0);
         }
-        lists.known.push((fingerprint, versions.clone()));
+        lists.entries.push((fingerprint, versions.clone()));
     }
 
     /// Forgets all lists if none was used since this was last called.
     pub(crate) fn drop_unused(&self) {
         let mut lists = self.lock();
         if !std::mem::take(&mut lists.is_used) {
-            lists.known = Vec::new();
+            lists.entries = Vec::new();
         }
     }
 
+    /// Locks the lists. Ignores poison: a list is never half changed.
     fn lock(&self) -> MutexGuard<'_, Lists> {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -165,7 +167,7 @@ mod tests {
         let forwards = known.split_off(&request(0..1000)).unwrap();
         let backwards = known.split_off(&request((0..1000).rev())).unwrap();
         assert_eq!(forwards.fingerprint, backwards.fingerprint);
-        assert_eq!(forwards.rest, request(0..0));
+        assert_eq!(forwards.request, request(0..0));
         assert!(known.find(forwards.fingerprint).is_none());
         known.remember(forwards.fingerprint, &versions(1000));
         assert_eq!(known.find(backwards.fingerprint), Some(versions(1000)));

@@ -39,9 +39,9 @@ impl<R> Read<R> {
     }
 
     /// Converts the request, and keeps what was read beside it.
-    fn map<T>(self, into: impl FnOnce(R) -> T) -> Read<T> {
+    fn map<T>(self, convert: impl FnOnce(R) -> T) -> Read<T> {
         Read {
-            request: into(self.request),
+            request: convert(self.request),
             node: self.node,
             refused: self.refused,
         }
@@ -144,7 +144,7 @@ impl Reader {
         unread: Unread,
     ) -> Result<Read<DeltaRequest>, DecodeError> {
         if let Some(known_list) = self.known_versions.find(unread.fingerprint) {
-            let mut read = self.decode_delta(unread.rest.into())?;
+            let mut read = self.decode_delta(unread.request.into())?;
             read.request.initial_versions = known_list;
             return Ok(read);
         }
@@ -197,9 +197,9 @@ impl Reader {
     /// Decodes a whole state-of-the-world request, and remembers its node and
     /// its type. Names beyond a limit are refused and left out.
     fn decode_sotw(&mut self, raw: Bytes) -> Result<Read<SotwRequest>, DecodeError> {
-        let checked = DiscoveryRequest::decode_checked(raw, &self.limits)?;
-        let message = checked.message;
-        let mut refused = refused_names(checked.refused);
+        let decoded = DiscoveryRequest::decode_checked(raw, &self.limits)?;
+        let message = decoded.message;
+        let mut refused = refused_names(decoded.refused);
 
         let names = join_locators(
             message.resource_names,
@@ -225,9 +225,9 @@ impl Reader {
     /// Decodes a whole delta request, and remembers its node and its type.
     /// Names beyond a limit are refused and left out.
     fn decode_delta(&mut self, raw: Bytes) -> Result<Read<DeltaRequest>, DecodeError> {
-        let checked = DeltaDiscoveryRequest::decode_checked(raw, &self.limits)?;
-        let message = checked.message;
-        let mut refused = refused_names(checked.refused);
+        let decoded = DeltaDiscoveryRequest::decode_checked(raw, &self.limits)?;
+        let message = decoded.message;
+        let mut refused = refused_names(decoded.refused);
 
         let subscribe = join_locators(
             message.resource_names_subscribe,
@@ -268,6 +268,7 @@ fn non_empty(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
+/// Reads the error that makes a request a NACK.
 fn read_error(status: Status) -> ErrorDetail {
     ErrorDetail {
         code: status.code,

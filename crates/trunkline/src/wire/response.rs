@@ -33,18 +33,16 @@ pub(crate) fn encode_delta_frames(
         version: digits.format(revision),
         identifier,
     };
-    let rest = delta_rest(response);
+    let removals_and_errors = write_removals_and_errors(response);
 
     let url = &response.type_url;
-    let resources = Encoded::new(&response.resources, |delivered| {
-        Field::delta(&wrap(url, delivered))
-    });
-    encode_delta(head, rest.as_ref(), resources.pieces())
+    let resources = Encoded::new(&response.resources, |wire| Field::delta(&wrap(url, wire)));
+    encode_delta(head, removals_and_errors.as_ref(), resources.pieces())
 }
 
 /// Returns the removals and errors of a delta response; `None` if it has
 /// neither.
-fn delta_rest(response: &DeltaResponse) -> Option<DeltaDiscoveryResponse> {
+fn write_removals_and_errors(response: &DeltaResponse) -> Option<DeltaDiscoveryResponse> {
     let has_any = !response.removed.is_empty()
         || !response.removed_variants.is_empty()
         || !response.errors.is_empty();
@@ -71,14 +69,14 @@ pub(crate) fn encode_sotw_frames(response: &SotwResponse, identifier: &str) -> F
         identifier,
     };
     let has_errors = !response.errors.is_empty();
-    let rest = has_errors.then(|| DiscoveryResponse {
+    let errors = has_errors.then(|| DiscoveryResponse {
         resource_errors: write_errors(&response.errors),
         ..DiscoveryResponse::default()
     });
 
     let url = &response.type_url;
-    let resources = Encoded::new(&response.resources, |delivered| sotw_field(url, delivered));
-    encode_sotw(head, rest.as_ref(), resources.pieces())
+    let resources = Encoded::new(&response.resources, |wire| sotw_field(url, wire));
+    encode_sotw(head, errors.as_ref(), resources.pieces())
 }
 
 /// The encoded resources of a response.
@@ -141,19 +139,19 @@ fn join_into_segments(fields: &[Field]) -> Vec<Bytes> {
 
 /// Encodes a resource of a SotW response: its bare body if that is enough, else
 /// its wrapper.
-fn sotw_field(url: &TypeUrl, delivered: &WireResource) -> Field {
-    match (delivered.form, any_body(url, &delivered.resource)) {
+fn sotw_field(url: &TypeUrl, wire: &WireResource) -> Field {
+    match (wire.form, any_body(url, &wire.resource)) {
         (Form::Full, Some(any)) => Field::sotw(&any),
         // A wrapper was requested, or there is no body to tell the name (S58).
-        _ => Field::sotw_wrapped(&wrap(url, delivered)),
+        _ => Field::sotw_wrapped(&wrap(url, wire)),
     }
 }
 
 /// Wraps a resource with its name, version, aliases, TTL and constraints (S58,
 /// S62). A heartbeat has no body: it only renews the TTL of the resource (S59).
-fn wrap(url: &TypeUrl, delivered: &WireResource) -> Resource {
-    let resource = &delivered.resource;
-    let body = match delivered.form {
+fn wrap(url: &TypeUrl, wire: &WireResource) -> Resource {
+    let resource = &wire.resource;
+    let body = match wire.form {
         Form::Full | Form::Wrapped => any_body(url, resource),
         Form::Heartbeat => None,
     };
@@ -161,7 +159,7 @@ fn wrap(url: &TypeUrl, delivered: &WireResource) -> Resource {
     let constraints = resource.constraints.as_ref();
     let aliases = resource.other_names();
     let rare = resource.facts().rare.as_deref();
-    let uncached = rare.filter(|rare| rare.do_not_cache);
+    let no_cache = rare.filter(|rare| rare.do_not_cache);
 
     Resource {
         version: resource.version.to_string(),
@@ -169,7 +167,7 @@ fn wrap(url: &TypeUrl, delivered: &WireResource) -> Resource {
         name: resource.name.to_string(),
         aliases: aliases.map(|name| name.to_string()).collect(),
         ttl: resource.ttl.map(write_ttl),
-        cache_control: uncached.map(|_| CacheControl { do_not_cache: true }),
+        cache_control: no_cache.map(|_| CacheControl { do_not_cache: true }),
         resource_name: constraints
             .map(|variant| write_resource_name(&resource.name, Some(variant))),
         metadata: rare.and_then(|rare| rare.metadata.clone()),

@@ -24,16 +24,16 @@ use trunkline_proto::discovery::{
 pub struct RequestWriter {
     about: Node,
     /// The node that was written last: streams change, and the node stays.
-    written: Option<(message::Node, Bytes)>,
+    last_node: Option<(message::Node, Bytes)>,
     /// The names that were written last, by type: most requests of a type
     /// repeat them (C17).
-    listed: HashMap<TypeUrl, WrittenNames>,
+    last_names: HashMap<TypeUrl, WrittenNames>,
 }
 
 /// The names of a state-of-the-world request, and their bytes.
 #[derive(Debug)]
 struct WrittenNames {
-    of: Locators,
+    names: Locators,
     /// Those without parameters, and those with them.
     plain: Bytes,
     located: Bytes,
@@ -85,8 +85,8 @@ impl RequestWriter {
     /// encoded only once.
     fn encode_names(&mut self, type_url: Option<TypeUrl>, names: Locators) -> &WrittenNames {
         let type_url = type_url.unwrap_or_else(|| TypeUrl::new(""));
-        match self.listed.entry(type_url) {
-            Entry::Occupied(entry) if entry.get().of.is_shared_with(&names) => entry.into_mut(),
+        match self.last_names.entry(type_url) {
+            Entry::Occupied(entry) if entry.get().names.is_shared_with(&names) => entry.into_mut(),
             Entry::Occupied(mut entry) => {
                 entry.insert(WrittenNames::new(names));
                 entry.into_mut()
@@ -122,7 +122,7 @@ impl RequestWriter {
     /// Returns an encoded node, with the fields that the engine does not know.
     /// The last node is encoded only once.
     fn encode_node(&mut self, node: message::Node) -> Bytes {
-        if let Some((_, bytes)) = self.written.as_ref().filter(|(last, _)| *last == node) {
+        if let Some((_, bytes)) = self.last_node.as_ref().filter(|(last, _)| *last == node) {
             return bytes.clone();
         }
         let mut dynamic_parameters = self.about.dynamic_parameters.clone();
@@ -139,7 +139,7 @@ impl RequestWriter {
             ..self.about.clone()
         };
         let bytes = Bytes::from(message.encode_to_vec());
-        self.written = Some((node, bytes.clone()));
+        self.last_node = Some((node, bytes.clone()));
         bytes
     }
 }
@@ -157,7 +157,7 @@ impl WrittenNames {
             ..DiscoveryRequest::default()
         };
         Self {
-            of: names,
+            names,
             plain: plain.encode_to_vec().into(),
             located: located.encode_to_vec().into(),
         }
@@ -198,6 +198,7 @@ fn or_empty(text: Option<&str>) -> String {
     text.unwrap_or_default().to_owned()
 }
 
+/// Writes the error that makes a request a NACK.
 fn write_status(error: ErrorDetail) -> Status {
     Status {
         code: error.code,
@@ -208,8 +209,8 @@ fn write_status(error: ErrorDetail) -> Status {
 
 /// Writes parameters as a message has them.
 fn write_params(params: &Params) -> BTreeMap<String, String> {
-    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
-    params.iter().map(owned).collect()
+    let to_owned_pair = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    params.iter().map(to_owned_pair).collect()
 }
 
 #[cfg(test)]

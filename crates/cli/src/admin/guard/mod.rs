@@ -164,12 +164,15 @@ impl Guard {
         let Some(file) = &self.token else {
             return Ok(None);
         };
+
         let request_token = request_token.ok_or_else(|| {
             unauthorized(
                 "this needs the token of the server: send it as `Authorization: Bearer <token>` \
                  (`trunkline` takes --token-file)",
             )
         })?;
+
+        // The file is read for each request, so a new token needs no restart.
         let server_token = file.read_in_background().await.map_err(|error| {
             tracing::error!("{error}; writes over the admin API are refused until it is there");
             Refusal::new(
@@ -205,6 +208,7 @@ impl Guard {
     }
 }
 
+/// Makes the error of a request that has no token, or not the right one.
 fn unauthorized(message: &str) -> Refusal {
     Refusal::new(StatusCode::UNAUTHORIZED, message)
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::parts::{Origin, Part, Parts};
 use crate::client::{BINARY, Call, Client, Detail, DetailPrinter};
 use crate::command::places::Places;
-use crate::command::wait::Made;
+use crate::command::wait::MadeChange;
 use crate::command::{parse_body, print};
 use crate::failure::{Failure, Result};
 use crate::output::count_of;
@@ -64,7 +64,7 @@ impl Bulk<'_> {
     ///
     /// # Errors
     /// A part is refused or cannot be sent. Then none of the parts is applied.
-    pub(super) async fn run<R: Read + Seek>(&self, source: R) -> Result<Made> {
+    pub(super) async fn run<R: Read + Seek>(&self, source: R) -> Result<MadeChange> {
         // The server keeps the parts of one change together by this name.
         let id = format!("{:016x}", RandomState::new().hash_one(self.total));
         let mut parts = Parts::new(source);
@@ -75,22 +75,8 @@ impl Bulk<'_> {
         let mut next_part = self.read_part(&mut parts)?;
         while let Some(part) = next_part {
             next_part = self.read_part(&mut parts)?;
-            let last_flag = if next_part.is_none() {
-                "&last=true"
-            } else {
-                ""
-            };
-
-            let Origin {
-                resource,
-                first_host,
-            } = part.first;
-
-            let path = format!(
-                "/api/v1/resources?{}&summary=true&bulk={id}&part={number}{last_flag}\
-                 &first={resource}&first_host={first_host}",
-                self.query
-            );
+            let is_last = next_part.is_none();
+            let path = self.part_path(&id, number, &part, is_last);
             let outcome = self.send(&path, &part).await?;
 
             self.print_warnings(&outcome.warnings, sum.warnings);
@@ -101,10 +87,28 @@ impl Bulk<'_> {
 
         progress.end();
         self.print_summary(&sum)?;
-        Ok(Made {
+        Ok(MadeChange {
             revision: sum.revision,
             changed: None,
         })
+    }
+
+    /// Returns the path of the request for a part. `id` is the name of the
+    /// change, `number` the index of the part.
+    fn part_path(&self, id: &str, number: u64, part: &Part, is_last: bool) -> String {
+        let Origin {
+            resource,
+            first_host,
+        } = part.first;
+        let last_flag = match is_last {
+            true => "&last=true",
+            false => "",
+        };
+        format!(
+            "/api/v1/resources?{}&summary=true&bulk={id}&part={number}{last_flag}\
+             &first={resource}&first_host={first_host}",
+            self.query
+        )
     }
 
     /// Reads the next part of the file; `None` after the last.
@@ -113,11 +117,11 @@ impl Bulk<'_> {
     /// The file is not valid. It was when its resources were counted, so it has
     /// changed.
     fn read_part<R: Read + Seek>(&self, parts: &mut Parts<R>) -> Result<Option<Part>> {
-        let changed = |error| {
+        let change_failure = |error| {
             let files = self.places.names();
             Failure::wrong(format!("{files}: {error}; was it changed meanwhile?"))
         };
-        parts.next_part().map_err(changed)
+        parts.next_part().map_err(change_failure)
     }
 
     /// Sends a part to `path`, and returns its outcome. Mistakes in the part
@@ -139,10 +143,10 @@ impl Bulk<'_> {
     }
 
     /// Prints the warnings about a part to standard error, with their places in
-    /// the file, until [`MOST_WARNINGS`] are shown of the whole file. `before`
-    /// is the number of those about earlier parts.
-    fn print_warnings(&self, warnings: &[Detail], before: usize) {
-        let room = MOST_WARNINGS.saturating_sub(before);
+    /// the file, until [`MOST_WARNINGS`] are shown of the whole file.
+    /// `earlier_count` is the number of warnings about earlier parts.
+    fn print_warnings(&self, warnings: &[Detail], earlier_count: usize) {
+        let room = MOST_WARNINGS.saturating_sub(earlier_count);
         for warning in warnings.iter().take(room) {
             let message = self.places.locate(warning.clone());
             eprint!("{}", self.report.show(Severity::Warning, &message));

@@ -81,6 +81,7 @@ impl<'a> Keeper<'a> {
         }
     }
 
+    /// Returns the origin whose lease is kept.
     fn origin(&self) -> &str {
         &self.applying.args.change.origin
     }
@@ -181,15 +182,17 @@ impl<'a> Keeper<'a> {
 
 /// A time in which renewals fail.
 struct Outage {
-    since: SystemTime,
+    /// The start for people; `start` is the clock for durations.
+    wall_start: SystemTime,
     start: Instant,
     attempts: u32,
 }
 
 impl Outage {
+    /// Begins an outage, now.
     fn new() -> Self {
         Self {
-            since: SystemTime::now(),
+            wall_start: SystemTime::now(),
             start: Instant::now(),
             attempts: 0,
         }
@@ -200,7 +203,7 @@ impl Outage {
     fn note_failure(&mut self, failure: &Failure) {
         self.attempts = self.attempts.saturating_add(1);
         if self.attempts.is_power_of_two() {
-            let since = timestamp(self.since);
+            let since = timestamp(self.wall_start);
             eprintln!(
                 "{}the lease is not renewed since {since}, and is tried again: {failure}",
                 failure.findings()

@@ -19,7 +19,7 @@ use self::bulk::Bulk;
 use super::encode::encode_documents;
 use super::places::Places;
 use super::sources::{Encoded, INPUT, INPUT_NAME, Input, Sources};
-use super::wait::{self, Made};
+use super::wait::{self, MadeChange};
 use super::{changes, run_request};
 use crate::cli;
 use crate::client::{BINARY, Call, Client, Detail, DetailPrinter, content_type};
@@ -59,7 +59,7 @@ pub(super) fn run(args: &cli::Apply) -> Result<()> {
 
 /// Applies resources that were fetched from elsewhere. Messages call them
 /// `name`.
-pub(super) fn run_fetched(args: &cli::Apply, name: &str, fetched: Fetched) -> Result<()> {
+pub(super) fn run_with_body(args: &cli::Apply, name: &str, body: FetchedBody) -> Result<()> {
     let applying = Applying {
         args,
         client: Client::new(&args.remote)?,
@@ -70,15 +70,15 @@ pub(super) fn run_fetched(args: &cli::Apply, name: &str, fetched: Fetched) -> Re
         let one_file = OneFile {
             applying: &applying,
             file: name,
-            fetched: Some(fetched),
+            fetched_body: Some(body),
         };
-        let made = one_file.send().await?;
-        wait::wait_for_clients(&applying.client, &args.wait, made).await
+        let change = one_file.send().await?;
+        wait::wait_for_clients(&applying.client, &args.wait, change).await
     })
 }
 
 /// Contents that are in no file.
-pub(super) enum Fetched {
+pub(super) enum FetchedBody {
     /// A text in JSON.
     Json(Bytes),
     /// A binary `DiscoveryResponse`.
@@ -98,14 +98,14 @@ struct Applying<'a> {
 impl Applying<'_> {
     /// Reads the files and sends them. A single file is sent unchanged if it
     /// has few resources; several files are encoded as one.
-    async fn send_files(&self) -> Result<Made> {
+    async fn send_files(&self) -> Result<MadeChange> {
         self.report.forget_texts();
         match &self.args.files[..] {
             [file] if !Path::new(file).is_dir() => {
                 let one_file = OneFile {
                     applying: self,
                     file,
-                    fetched: None,
+                    fetched_body: None,
                 };
                 one_file.send().await
             }
@@ -114,10 +114,10 @@ impl Applying<'_> {
     }
 
     /// Checks several files, and sends their resources as one binary file.
-    async fn send_several(&self) -> Result<Made> {
+    async fn send_several(&self) -> Result<MadeChange> {
         let sources = Sources::read(&self.args.files, &self.input)?;
         sources.checked_items()?;
-        let encoded = sources.encode();
+        let encoding = sources.encode();
         drop(sources);
         if self.args.files.iter().any(|file| file == INPUT) {
             self.report.add_text(INPUT_NAME, &self.input.read()?);
@@ -127,7 +127,7 @@ impl Applying<'_> {
             body,
             places,
             allow_removal,
-        } = encoded;
+        } = encoding;
         let resource_count = count_resources(&places.names(), Cursor::new(body.clone()))?;
         let removal_flag = match allow_removal && !self.args.yes {
             true => "&yes=true",
@@ -166,7 +166,7 @@ impl Applying<'_> {
         body: Vec<u8>,
         query: String,
         locate: &dyn Fn(Detail) -> Message,
-    ) -> Result<Made> {
+    ) -> Result<MadeChange> {
         let call = Call {
             method: Method::POST,
             path: &format!("/api/v1/resources?{query}"),
@@ -180,7 +180,8 @@ impl Applying<'_> {
         changes::print_outcome(&response, &printer)
     }
 
-    /// Sends a binary file in parts. `resource_count` is the number of its resources.
+    /// Sends a binary file in parts. `resource_count` is the number of its
+    /// resources.
     ///
     /// # Errors
     /// A part is refused.
@@ -190,7 +191,7 @@ impl Applying<'_> {
         resource_count: usize,
         places: &Places,
         query: String,
-    ) -> Result<Made> {
+    ) -> Result<MadeChange> {
         let bulk = Bulk {
             client: &self.client,
             report: &self.report,
@@ -207,7 +208,7 @@ struct OneFile<'a> {
     applying: &'a Applying<'a>,
     file: &'a str,
     /// In place of a file.
-    fetched: Option<Fetched>,
+    fetched_body: Option<FetchedBody>,
 }
 
 /// Bytes that are read a part at a time.
@@ -218,10 +219,10 @@ impl<R: Read + Seek> Source for R {}
 impl OneFile<'_> {
     /// Sends the file, as binary or as text. The ending of a file's name
     /// decides which.
-    async fn send(&self) -> Result<Made> {
-        let is_binary = match &self.fetched {
+    async fn send(&self) -> Result<MadeChange> {
+        let is_binary = match &self.fetched_body {
             None => text::is_binary(self.file),
-            Some(fetched) => matches!(fetched, Fetched::Binary(_)),
+            Some(body) => matches!(body, FetchedBody::Binary(_)),
         };
         match is_binary {
             true => self.apply_binary().await,
@@ -232,7 +233,7 @@ impl OneFile<'_> {
     /// Returns the name of the file for messages.
     fn name(&self) -> &str {
         match self.file {
-            INPUT if self.fetched.is_none() => INPUT_NAME,
+            INPUT if self.fetched_body.is_none() => INPUT_NAME,
             file => file,
         }
     }
@@ -244,7 +245,7 @@ impl OneFile<'_> {
 
     /// Applies a binary file, in parts if it has more than [`ONE_REQUEST`]
     /// resources. A file that is sent in parts is never in memory as a whole.
-    async fn apply_binary(&self) -> Result<Made> {
+    async fn apply_binary(&self) -> Result<MadeChange> {
         let places = Places::binary(self.name());
         let resource_count = count_resources(self.name(), self.open()?)?;
         if resource_count <= ONE_REQUEST {
@@ -256,8 +257,8 @@ impl OneFile<'_> {
 
     /// Opens a binary file.
     fn open(&self) -> Result<Box<dyn Source>> {
-        match &self.fetched {
-            Some(Fetched::Json(bytes) | Fetched::Binary(bytes)) => {
+        match &self.fetched_body {
+            Some(FetchedBody::Json(bytes) | FetchedBody::Binary(bytes)) => {
                 Ok(Box::new(Cursor::new(bytes.clone())))
             }
             None => match File::open(self.file) {
@@ -269,9 +270,9 @@ impl OneFile<'_> {
 
     /// Applies a file in YAML or JSON. If it is long or has many resources,
     /// encodes it as a binary file and sends that in parts.
-    async fn apply_text(&self) -> Result<Made> {
+    async fn apply_text(&self) -> Result<MadeChange> {
         let bytes = self.read_all()?;
-        let format = match self.fetched {
+        let format = match self.fetched_body {
             Some(_) => Format::Json,
             None => Format::of(self.file),
         };
@@ -285,14 +286,14 @@ impl OneFile<'_> {
         };
 
         let document = self.parse(format, text)?;
-        let encoded = Bytes::from(encode_documents([&document]));
+        let body = Bytes::from(encode_documents([&document]));
         let places = Places::files([(self.name().to_owned(), document)]);
-        let resource_count = count_resources(self.name(), Cursor::new(encoded.clone()))?;
+        let resource_count = count_resources(self.name(), Cursor::new(body.clone()))?;
         if resource_count <= ONE_REQUEST && bytes.len() < LARGE_TEXT {
             return self.send_whole(content_type, bytes).await;
         }
         drop(bytes);
-        self.send_parts(Cursor::new(encoded), resource_count, &places)
+        self.send_parts(Cursor::new(body), resource_count, &places)
             .await
     }
 
@@ -317,7 +318,7 @@ impl OneFile<'_> {
     /// Returns the bytes of the fetched resources, of standard input or of the
     /// file.
     fn read_all(&self) -> Result<Vec<u8>> {
-        if let Some(Fetched::Json(bytes) | Fetched::Binary(bytes)) = &self.fetched {
+        if let Some(FetchedBody::Json(bytes) | FetchedBody::Binary(bytes)) = &self.fetched_body {
             return Ok(bytes.to_vec());
         }
         match self.file {
@@ -327,7 +328,7 @@ impl OneFile<'_> {
     }
 
     /// Sends the whole file in one request.
-    async fn send_whole(&self, content_type: &'static str, body: Vec<u8>) -> Result<Made> {
+    async fn send_whole(&self, content_type: &'static str, body: Vec<u8>) -> Result<MadeChange> {
         let query = self.applying.query_parameters();
         let locate = |detail: Detail| detail.in_file(self.name());
         self.applying.report.add_text(self.name(), &body);
@@ -336,13 +337,14 @@ impl OneFile<'_> {
             .await
     }
 
-    /// Sends a binary file in parts. `resource_count` is the number of its resources.
+    /// Sends a binary file in parts. `resource_count` is the number of its
+    /// resources.
     async fn send_parts<R: Read + Seek>(
         &self,
         source: R,
         resource_count: usize,
         places: &Places,
-    ) -> Result<Made> {
+    ) -> Result<MadeChange> {
         let query = self.applying.query_parameters();
         self.applying
             .send_parts(source, resource_count, places, query)

@@ -166,10 +166,10 @@ impl Part {
 
 /// Appends one item of a repeated field of messages to an encoded message: its
 /// number and wire type, its length, and its bytes.
-fn put_message(out: &mut impl BufMut, field: u32, message: &[u8]) {
-    encode_key(field, WireType::LengthDelimited, out);
-    encode_varint(message.len() as u64, out);
-    out.put_slice(message);
+fn put_message(output: &mut impl BufMut, field: u32, message: &[u8]) {
+    encode_key(field, WireType::LengthDelimited, output);
+    encode_varint(message.len() as u64, output);
+    output.put_slice(message);
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::io::Cursor;
 
-use trunkline::checked::{Form, decode};
+use trunkline::checked::{Form, Item, decode};
 use trunkline::wire;
 use trunkline_proto::text::Format;
 
-use super::fetch::{Fetched, Subject};
+use super::fetch::{Original, Subject};
 use super::text::Mistake;
 use crate::failure::{Failure, Result};
 use crate::kinds;
@@ -20,56 +20,69 @@ use crate::kinds;
 /// The text is not a document at all.
 pub(super) fn find_mistakes(
     subject: &Subject,
-    fetched: &Fetched,
+    original: &Original,
     body: &str,
 ) -> Result<Vec<Mistake>> {
     let source = Cursor::new(body.to_owned());
     let form = Form::Text(Format::Yaml);
-    let decoded =
+    let decoding =
         decode(&"".into(), form, source, &wire::text_options()).map_err(Failure::wrong)?;
-    if !decoded.errors.is_empty() {
-        return Ok(decoded.errors.iter().map(Mistake::from).collect());
+    if !decoding.errors.is_empty() {
+        return Ok(decoding.errors.iter().map(Mistake::from).collect());
     }
 
+    let items = decoding.document.items.iter();
+    let items = items.filter(|item| !item.is_inline_host);
     let mut mistakes = Vec::new();
     let mut variants: BTreeSet<Option<String>> = BTreeSet::new();
-
-    for item in decoded
-        .document
-        .items
-        .iter()
-        .filter(|item| !item.is_inline_host)
-    {
-        let (type_url, name) = (&item.type_url, &item.resource.name);
+    for item in items {
         let constraints = item.resource.constraints.as_ref().map(ToString::to_string);
-        if *type_url != subject.type_url || name.as_str() != subject.name {
-            mistakes.push(Mistake::new(format!(
-                "{}/{name} is another resource than {}, which is edited here; to rename a \
-                 resource, apply it under its new name, and delete the old one",
-                kinds::short(type_url),
-                subject.name_label(),
-            )));
-        } else if !subject.has_variant(constraints.as_deref()) {
-            mistakes.push(Mistake::new(format!(
-                "this is another variant than {subject}; edit all of them without --variant"
-            )));
-        }
+        mistakes.extend(find_other_subject(subject, item, constraints.as_deref()));
         variants.insert(constraints);
     }
-
-    // A resource for all clients replaces the other variants, so they may be
-    // missing.
-    let has_all = variants.contains(&None);
-    for fetched_variant in fetched.versions.keys() {
-        if let Some(constraints) = fetched_variant
-            && !has_all
-            && !variants.contains(fetched_variant)
-        {
-            mistakes.push(Mistake::new(format!(
-                "the variant [{constraints}] is missing; to remove it, use `trunkline delete` \
-                 with --variant"
-            )));
-        }
-    }
+    mistakes.extend(find_missing_variants(original, &variants));
     Ok(mistakes)
+}
+
+/// Returns the mistake of an item that is another resource, or another variant,
+/// than the one that is edited. Returns `None` for the edited one.
+fn find_other_subject(
+    subject: &Subject,
+    item: &Item,
+    constraints: Option<&str>,
+) -> Option<Mistake> {
+    let (type_url, name) = (&item.type_url, &item.resource.name);
+    if *type_url != subject.type_url || name.as_str() != subject.name {
+        return Some(Mistake::new(format!(
+            "{}/{name} is another resource than {}, which is edited here; to rename a \
+             resource, apply it under its new name, and delete the old one",
+            kinds::short(type_url),
+            subject.name_label(),
+        )));
+    }
+    if !subject.has_variant(constraints) {
+        return Some(Mistake::new(format!(
+            "this is another variant than {subject}; edit all of them without --variant"
+        )));
+    }
+    None
+}
+
+/// Returns a mistake for each original variant that the text lacks. A resource
+/// for all clients replaces the other variants, so they may be missing then.
+fn find_missing_variants(original: &Original, variants: &BTreeSet<Option<String>>) -> Vec<Mistake> {
+    if variants.contains(&None) {
+        return Vec::new();
+    }
+    let missing_variants = original
+        .versions
+        .keys()
+        .filter(|key| !variants.contains(*key));
+    let mistakes = missing_variants.flatten().map(|constraints| {
+        Mistake::new(format!(
+            "the variant [{constraints}] is missing; to remove it, use `trunkline delete` \
+             with --variant"
+        ))
+    });
+    mistakes.collect()
 }

@@ -14,11 +14,11 @@ const DEFAULT: &str = "vi";
 /// # Errors
 /// The editor does not start, or fails.
 pub(super) fn run_editor(path: &Path) -> Result<()> {
-    let configured = ["VISUAL", "EDITOR"].into_iter().find_map(|variable| {
+    let editor_setting = ["VISUAL", "EDITOR"].into_iter().find_map(|variable| {
         let editor = std::env::var(variable).ok()?;
         (!editor.trim().is_empty()).then_some(editor)
     });
-    let editor = configured.unwrap_or_else(|| DEFAULT.to_owned());
+    let editor = editor_setting.unwrap_or_else(|| DEFAULT.to_owned());
     let exit = Command::new("sh")
         .arg("-c")
         .arg(format!("{editor} \"$1\""))

@@ -9,7 +9,7 @@ use trunkline::TypeUrl;
 
 use crate::cli;
 use crate::client::{Call, Client};
-use crate::command::selected::parse_words;
+use crate::command::selection::parse_words;
 use crate::command::{encode_url, parse_body, parse_list};
 use crate::failure::{Failure, Result};
 use crate::kinds;
@@ -28,7 +28,7 @@ pub(super) struct Subject {
 
 /// A name as the server has it.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(super) struct VariantList {
     pub(super) revision: u64,
     /// The versions of its variants, by their constraints.
     pub(super) versions: BTreeMap<Option<String>, String>,
@@ -38,7 +38,7 @@ pub(super) struct Listed {
 
 /// A name that can be edited.
 #[derive(Debug)]
-pub(super) struct Fetched {
+pub(super) struct Original {
     pub(super) revision: u64,
     pub(super) origin: String,
     pub(super) versions: BTreeMap<Option<String>, String>,
@@ -52,8 +52,8 @@ impl Subject {
     /// # Errors
     /// The command line has no name, or more than one.
     pub(super) fn parse(args: &cli::Edit) -> Result<Self> {
-        let mut selected = parse_words(&args.words)?;
-        let selection = match (selected.pop(), selected.is_empty()) {
+        let mut selections = parse_words(&args.words)?;
+        let selection = match (selections.pop(), selections.is_empty()) {
             (Some(selection), true) => selection,
             _ => return Err(one_name()),
         };
@@ -74,8 +74,8 @@ impl Subject {
 
     /// Returns whether a variant with these constraints is edited.
     pub(super) fn has_variant(&self, constraints: Option<&str>) -> bool {
-        let wanted = self.variant.as_deref();
-        wanted.is_none_or(|wanted| wanted == constraints.unwrap_or(ALWAYS))
+        let variant = self.variant.as_deref();
+        variant.is_none_or(|variant| variant == constraints.unwrap_or(ALWAYS))
     }
 }
 
@@ -99,7 +99,7 @@ fn one_name() -> Failure {
 ///
 /// # Errors
 /// The server is not reached.
-pub(super) async fn list_variants(client: &Client, subject: &Subject) -> Result<Listed> {
+pub(super) async fn list_variants(client: &Client, subject: &Subject) -> Result<VariantList> {
     let path = format!(
         "/api/v1/resources/{}?name={}",
         encode_url(subject.type_url.as_str()),
@@ -107,7 +107,7 @@ pub(super) async fn list_variants(client: &Client, subject: &Subject) -> Result<
     );
     let body = client.call_if_found(Call::bare(http::Method::GET, &path));
     let Some(body) = body.await? else {
-        return Ok(Listed {
+        return Ok(VariantList {
             revision: 0,
             versions: BTreeMap::new(),
             shown: Vec::new(),
@@ -121,7 +121,7 @@ pub(super) async fn list_variants(client: &Client, subject: &Subject) -> Result<
         let text = |key: &str| resource[key].as_str().map(str::to_owned);
         (text("constraints"), text("version").unwrap_or_default())
     });
-    Ok(Listed {
+    Ok(VariantList {
         revision: head["revision"].as_u64().unwrap_or_default(),
         versions: versions.collect(),
         shown: resources,
@@ -133,12 +133,12 @@ pub(super) async fn list_variants(client: &Client, subject: &Subject) -> Result<
 /// # Errors
 /// The name does not exist or cannot be edited here: it comes from a file, its
 /// origin has a lease, or its variants have several origins.
-pub(super) async fn fetch_subject(client: &Client, subject: &Subject) -> Result<Fetched> {
-    let listed = list_variants(client, subject).await?;
-    if listed.shown.is_empty() {
+pub(super) async fn fetch_subject(client: &Client, subject: &Subject) -> Result<Original> {
+    let list = list_variants(client, subject).await?;
+    if list.shown.is_empty() {
         return Err(missing_failure(client, subject).await);
     }
-    let origin = editable_origin(subject, &listed.shown)?;
+    let origin = editable_origin(subject, &list.shown)?;
     let leases = client.get("/api/v1/leases").await?;
     if has_lease(&leases, &origin)? {
         return Err(Failure::wrong(format!(
@@ -147,16 +147,16 @@ pub(super) async fn fetch_subject(client: &Client, subject: &Subject) -> Result<
         )));
     }
 
-    let bodies: Vec<&Value> = listed
+    let bodies: Vec<&Value> = list
         .shown
         .iter()
         .map(|resource| &resource["resource"])
         .collect();
-    Ok(Fetched {
-        revision: listed.revision,
+    Ok(Original {
+        revision: list.revision,
         origin,
         text: output::to_yaml(&json!({"resources": bodies}))?,
-        versions: listed.versions,
+        versions: list.versions,
     })
 }
 

@@ -18,7 +18,7 @@ use http::{Method, StatusCode};
 use tempfile::NamedTempFile;
 use trunkline_proto::text::Format;
 
-use self::fetch::{Fetched, Subject};
+use self::fetch::{Original, Subject};
 use self::text::Mistake;
 use super::{changes, encode_url, print, run_request};
 use crate::cli;
@@ -40,7 +40,7 @@ const MOST_TRIES: usize = 10;
 pub(super) fn run(args: &cli::Edit) -> Result<()> {
     let subject = Subject::parse(args)?;
     let client = Client::new(&args.remote)?;
-    let fetched = run_request(fetch::fetch_subject(&client, &subject))?;
+    let original = run_request(fetch::fetch_subject(&client, &subject))?;
     let file_failure = |error| Failure::wrong(format!("no file for the editor: {error}"));
 
     // The file may contain secrets; a temporary file is for its owner only.
@@ -53,7 +53,7 @@ pub(super) fn run(args: &cli::Edit) -> Result<()> {
     let editing = Editing {
         client,
         subject,
-        fetched,
+        original,
     };
     match editing.run(file.path()) {
         Ok(()) => Ok(()),
@@ -73,7 +73,7 @@ fn keep(file: NamedTempFile, failure: Failure) -> Failure {
 struct Editing {
     client: Client,
     subject: Subject,
-    fetched: Fetched,
+    original: Original,
 }
 
 /// What became of a text that was saved.
@@ -88,32 +88,32 @@ impl Editing {
     /// Opens the editor again and again, until the text has no mistakes and is
     /// applied. Ends without a change if the user saves the text unchanged.
     fn run(&self, path: &Path) -> Result<()> {
-        let mut body = self.fetched.text.clone();
+        let mut body = self.original.text.clone();
         let mut mistakes: Vec<Mistake> = Vec::new();
         for _ in 0..MOST_ROUNDS {
             let text = text::add_head(&self.head_text(), &mistakes, &body);
             text::write(path, &text)?;
             editor::run_editor(path)?;
 
-            let saved = text::read_body(path)?;
+            let edited_body = text::read_body(path)?;
 
-            if saved.trim().is_empty() {
+            if edited_body.trim().is_empty() {
                 // The file that is kept must have the last text, not the empty one.
                 text::write(path, &text)?;
                 return Err(Failure::wrong("the file was empty; nothing was changed"));
             }
-            if saved == self.fetched.text {
+            if edited_body == self.original.text {
                 return print(b"unchanged: nothing was applied\n");
             }
 
-            if !mistakes.is_empty() && saved == body {
+            if !mistakes.is_empty() && edited_body == body {
                 text::write(path, &text)?;
                 return Err(Failure::wrong(
                     "the mistakes are still there; nothing was changed",
                 ));
             }
 
-            body = saved;
+            body = edited_body;
             match run_request(self.try_apply(&body))? {
                 Tried::Applied(answer) => {
                     return changes::print_outcome_without_file(&answer).map(drop);
@@ -128,9 +128,9 @@ impl Editing {
 
     /// Returns the line that says which resource the text has.
     fn head_text(&self) -> String {
-        let Fetched {
+        let Original {
             origin, revision, ..
-        } = &self.fetched;
+        } = &self.original;
         format!(
             "{} of origin {origin:?}, at revision {revision}.",
             self.subject
@@ -145,12 +145,12 @@ impl Editing {
     /// Somebody else changed the resource, or the server refuses the change for
     /// another reason than a mistake.
     async fn try_apply(&self, body: &str) -> Result<Tried> {
-        let mistakes = check::find_mistakes(&self.subject, &self.fetched, body)?;
+        let mistakes = check::find_mistakes(&self.subject, &self.original, body)?;
         if !mistakes.is_empty() {
             return Ok(Tried::Mistaken(mistakes));
         }
 
-        let mut revision = self.fetched.revision;
+        let mut revision = self.original.revision;
         for _ in 0..MOST_TRIES {
             match self.send(body, revision).await? {
                 Answer::Good(answer) => return Ok(Tried::Applied(answer)),
@@ -171,7 +171,7 @@ impl Editing {
 
     /// Sends a text, to be applied only if the contents are at this revision.
     async fn send(&self, body: &str, revision: u64) -> Result<Answer> {
-        let origin = encode_url(&self.fetched.origin);
+        let origin = encode_url(&self.original.origin);
         let call = Call {
             method: Method::POST,
             path: &format!("/api/v1/resources?origin={origin}&if_revision={revision}"),
@@ -190,7 +190,7 @@ impl Editing {
     /// does.
     async fn revision_if_same(&self, refusal: &Refused) -> Result<u64> {
         let current = fetch::list_variants(&self.client, &self.subject).await?;
-        if current.versions == self.fetched.versions {
+        if current.versions == self.original.versions {
             return Ok(current.revision);
         }
         let label = format!("{} ", self.subject.name_label());

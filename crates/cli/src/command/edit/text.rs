@@ -33,6 +33,8 @@ impl Mistake {
 }
 
 impl From<Detail> for Mistake {
+    /// Makes the mistake of a detail that the server sent, with the field in
+    /// the message.
     fn from(detail: Detail) -> Self {
         // A mistake of the whole resource has no field.
         let message = match detail.field.as_str() {
@@ -47,6 +49,8 @@ impl From<Detail> for Mistake {
 }
 
 impl From<&Finding> for Mistake {
+    /// Makes the mistake of a finding of this program, as if the server had
+    /// sent it.
     fn from(finding: &Finding) -> Self {
         let line = usize::try_from(finding.place.line).ok();
         Self::from(Detail {
@@ -84,18 +88,19 @@ pub(super) fn add_head(description: &str, mistakes: &[Mistake], body: &str) -> S
 
 /// Writes the file of the editor.
 pub(super) fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).map_err(|error| failed(path, &error))
+    std::fs::write(path, text).map_err(|error| file_failure(path, &error))
 }
 
 /// Reads the resources of the file of the editor: all but the comments at the
 /// top.
 pub(super) fn read_body(path: &Path) -> Result<String> {
-    let text = std::fs::read_to_string(path).map_err(|error| failed(path, &error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| file_failure(path, &error))?;
     let lines = text.split_inclusive('\n');
     Ok(lines.skip_while(|line| line.starts_with('#')).collect())
 }
 
-fn failed(path: &Path, error: &std::io::Error) -> Failure {
+/// Makes the failure of a file that cannot be read or written.
+fn file_failure(path: &Path, error: &std::io::Error) -> Failure {
     Failure::wrong(format!("{}: {error}", path.display()))
 }
 

@@ -104,8 +104,8 @@ fn describe_held(resource: &Value) -> Option<String> {
 /// Writes a table of the variants for other clients, with the constraints that
 /// this client does not meet. Returns an empty text if there are no such
 /// variants.
-fn other_variants_table(others: &Value) -> String {
-    let variants = others.as_array().filter(|list| !list.is_empty());
+fn other_variants_table(other_variants: &Value) -> String {
+    let variants = other_variants.as_array().filter(|list| !list.is_empty());
     let Some(variants) = variants else {
         return String::new();
     };

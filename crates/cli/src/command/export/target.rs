@@ -102,11 +102,13 @@ impl Target {
                 Some(path.display().to_string())
             }
         };
+
         progress.end();
         Ok(target_name)
     }
 }
 
+/// Returns whether a path is a directory that can be read and is not empty.
 fn has_entries(path: &Path) -> bool {
     fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some())
 }
@@ -114,17 +116,18 @@ fn has_entries(path: &Path) -> bool {
 /// Writes all resources as one text. `output_name` is the name of the output in
 /// messages.
 fn write_text(
-    out: &mut impl Write,
+    output: &mut impl Write,
     output_name: &str,
     resources: &[Any],
     progress: &mut Progress,
 ) -> Result<()> {
     let write_failure = |error: io::Error| cannot_write(Path::new(output_name), error);
-    let mut write_part = |text: &str| match out.write_all(text.as_bytes()) {
+    let mut write_part = |text: &str| match output.write_all(text.as_bytes()) {
         // A reader such as `head` may close the pipe early.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.map_err(write_failure),
     };
+
     match resources.is_empty() {
         true => write_part("resources: []\n")?,
         false => write_part(HEAD)?,
@@ -179,6 +182,7 @@ pub(super) fn finish(file: BufWriter<File>) -> io::Result<()> {
     file.into_inner()?.sync_all()
 }
 
+/// Makes the failure of a file that cannot be written.
 pub(super) fn cannot_write(path: &Path, error: io::Error) -> Failure {
     Failure::wrong(format!("{}: {error}", path.display()))
 }

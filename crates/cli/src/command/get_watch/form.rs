@@ -11,7 +11,7 @@ use crate::output;
 pub(super) type Key = (String, String, Option<String>);
 
 /// What happened to a variant.
-pub(super) struct Seen<'a> {
+pub(super) struct VariantEvent<'a> {
     pub(super) key: &'a Key,
     /// The new version; `None` if it is deleted.
     pub(super) version: Option<&'a str>,
@@ -20,7 +20,7 @@ pub(super) struct Seen<'a> {
     pub(super) revision: u64,
 }
 
-impl Seen<'_> {
+impl VariantEvent<'_> {
     /// Writes the event of a variant in an output format. The name has its type
     /// before it if several types are watched.
     pub(super) fn write(
@@ -73,7 +73,7 @@ pub(super) fn variant_key(value: &Value) -> Key {
 }
 
 /// Returns the variant of a listed resource, with its version.
-pub(super) fn entry_of(listed: &Value) -> (Key, String) {
-    let version = listed["version"].as_str().unwrap_or_default();
-    (variant_key(listed), version.to_owned())
+pub(super) fn entry_of(resource: &Value) -> (Key, String) {
+    let version = resource["version"].as_str().unwrap_or_default();
+    (variant_key(resource), version.to_owned())
 }

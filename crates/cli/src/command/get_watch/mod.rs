@@ -17,10 +17,10 @@ use http::Method;
 use serde_json::Value;
 use trunkline::TypeUrl;
 
-use self::form::{Key, Seen, entry_of, variant_key};
+use self::form::{Key, VariantEvent, entry_of, variant_key};
 use super::events::{Events, RETRY, parse_event, print_line};
 use super::get::{name_lines, resource_table, resources_path};
-use super::selected::Selected;
+use super::selection::Selection;
 use super::{encode_url, parse_body, parse_list, run_request};
 use crate::cli::{self, Output};
 use crate::client::{Call, Client, Opening};
@@ -31,12 +31,12 @@ use crate::failure::Result;
 ///
 /// # Errors
 /// At the start, the server is not reached, or a name does not exist.
-pub(super) fn run(args: &cli::Get, selected: Vec<Selected>) -> Result<()> {
+pub(super) fn run(args: &cli::Get, selections: Vec<Selection>) -> Result<()> {
     let watching = Watching {
         client: Client::new(&args.remote)?,
         output: args.output,
-        selected,
-        known: BTreeMap::new(),
+        selections,
+        printed_versions: BTreeMap::new(),
     };
     run_request(watching.run())
 }
@@ -45,9 +45,9 @@ pub(super) fn run(args: &cli::Get, selected: Vec<Selected>) -> Result<()> {
 struct Watching {
     client: Client,
     output: Output,
-    selected: Vec<Selected>,
+    selections: Vec<Selection>,
     /// The version of each variant, as it was printed last.
-    known: BTreeMap<Key, String>,
+    printed_versions: BTreeMap<Key, String>,
 }
 
 /// Whether somebody reads what is printed.
@@ -60,8 +60,8 @@ impl Watching {
     async fn run(mut self) -> Result<()> {
         // This reports a name that does not exist. Later, the name may be deleted
         // and created again.
-        for selected in &self.selected {
-            self.client.get(&resources_path(selected, false)).await?;
+        for selection in &self.selections {
+            self.client.get(&resources_path(selection, false)).await?;
         }
         let (mut revision, mut resources) = self.list_resources(self.has_contents()).await?;
         if !self.print_first_list(&resources, revision)? {
@@ -85,8 +85,8 @@ impl Watching {
     async fn list_resources(&self, has_contents: bool) -> Result<(u64, Vec<Value>)> {
         let mut revision = None;
         let mut resources = Vec::new();
-        for selected in self.selected.iter().flat_map(split_by_name) {
-            let path = resources_path(&selected, has_contents);
+        for selection in self.selections.iter().flat_map(split_by_name) {
+            let path = resources_path(&selection, has_contents);
             let call = Call::bare(Method::GET, &path);
             let Some(body) = self.client.call_if_found(call).await? else {
                 continue;
@@ -124,8 +124,11 @@ impl Watching {
     /// Returns `false` if standard output is closed.
     async fn follow_changes(&mut self, revision: u64) -> Result<IsRead> {
         let mut path = format!("/api/v1/watch?from={revision}&event=changed");
-        for selected in &self.selected {
-            path.push_str(&format!("&type={}", encode_url(selected.type_url.as_str())));
+        for selection in &self.selections {
+            path.push_str(&format!(
+                "&type={}",
+                encode_url(selection.type_url.as_str())
+            ));
         }
         let Ok(Opening::Open(response)) = self.client.open(&path).await else {
             tokio::time::sleep(RETRY).await;
@@ -163,7 +166,11 @@ impl Watching {
     /// or the change was printed before.
     async fn print_change(&mut self, change: &Value, revision: &Value) -> Result<IsRead> {
         let key = variant_key(change);
-        if !self.selected.iter().any(|selected| selects(selected, &key)) {
+        if !self
+            .selections
+            .iter()
+            .any(|selection| selects(selection, &key))
+        {
             return Ok(true);
         }
         let version = change["to"].as_str();
@@ -174,7 +181,10 @@ impl Watching {
     /// Prints each difference between a list and the known variants.
     async fn print_differences(&mut self, resources: &[Value], revision: u64) -> Result<IsRead> {
         let current: BTreeMap<Key, String> = resources.iter().map(entry_of).collect();
-        let deleted = self.known.keys().filter(|key| !current.contains_key(*key));
+        let deleted = self
+            .printed_versions
+            .keys()
+            .filter(|key| !current.contains_key(*key));
         let deleted: Vec<Key> = deleted.cloned().collect();
         for key in deleted {
             if !self.print_version(key, None, revision).await? {
@@ -197,31 +207,31 @@ impl Watching {
         version: Option<&str>,
         revision: u64,
     ) -> Result<IsRead> {
-        let known_version = self.known.get(&key).map(String::as_str);
-        let event = match (known_version, version) {
+        let printed_version = self.printed_versions.get(&key).map(String::as_str);
+        let event = match (printed_version, version) {
             (previous, current) if previous == current => return Ok(true),
             (None, _) => "added",
             (Some(_), Some(_)) => "changed",
             (Some(_), None) => "deleted",
         };
-        let seen = Seen {
+        let variant_event = VariantEvent {
             key: &key,
             version,
             event,
             revision,
         };
 
-        let is_read = self.print_event(&seen).await?;
+        let is_read = self.print_event(&variant_event).await?;
         match version {
-            Some(version) => self.known.insert(key, version.to_owned()),
-            None => self.known.remove(&key),
+            Some(version) => self.printed_versions.insert(key, version.to_owned()),
+            None => self.printed_versions.remove(&key),
         };
         Ok(is_read)
     }
 
     /// Prints the resources that exist when the command starts.
     fn print_first_list(&mut self, resources: &[Value], revision: u64) -> Result<IsRead> {
-        self.known = resources.iter().map(entry_of).collect();
+        self.printed_versions = resources.iter().map(entry_of).collect();
         let has_types = self.has_types();
         let text = match self.output {
             Output::Table => resource_table(resources, has_types, false),
@@ -231,13 +241,13 @@ impl Watching {
                 let mut text = String::new();
                 for resource in resources {
                     let (key, version) = entry_of(resource);
-                    let seen = Seen {
+                    let variant_event = VariantEvent {
                         key: &key,
                         version: Some(&version),
                         event: "present",
                         revision,
                     };
-                    text.push_str(&seen.write(self.output, has_types, Some(resource))?);
+                    text.push_str(&variant_event.write(self.output, has_types, Some(resource))?);
                 }
                 text
             }
@@ -246,18 +256,18 @@ impl Watching {
     }
 
     /// Prints the event of a variant, with its contents if the format has them.
-    async fn print_event(&self, seen: &Seen<'_>) -> Result<IsRead> {
-        let contents = match (self.has_contents(), seen.version) {
-            (true, Some(_)) => self.fetch_variant(seen.key).await?,
+    async fn print_event(&self, variant_event: &VariantEvent<'_>) -> Result<IsRead> {
+        let contents = match (self.has_contents(), variant_event.version) {
+            (true, Some(_)) => self.fetch_variant(variant_event.key).await?,
             _ => None,
         };
-        let text = seen.write(self.output, self.has_types(), contents.as_ref())?;
+        let text = variant_event.write(self.output, self.has_types(), contents.as_ref())?;
         print_line(text.as_bytes())
     }
 
     /// Returns whether resources of several types are watched.
     fn has_types(&self) -> bool {
-        self.selected.len() > 1
+        self.selections.len() > 1
     }
 
     /// Returns whether resources are printed with their contents.
@@ -269,11 +279,11 @@ impl Watching {
     /// was deleted, which a later event reports, or the server is not reached.
     async fn fetch_variant(&self, key: &Key) -> Result<Option<Value>> {
         let (type_url, name, _) = key;
-        let selected = Selected {
+        let selection = Selection {
             type_url: TypeUrl::new(type_url),
             names: vec![name.clone()],
         };
-        let path = resources_path(&selected, true);
+        let path = resources_path(&selection, true);
         let call = Call::bare(Method::GET, &path);
         let Ok(Some(body)) = self.client.call_if_found(call).await else {
             return Ok(None);
@@ -287,23 +297,23 @@ impl Watching {
 
 /// Returns one selection for each name, since a request for several names fails
 /// if one of them does not exist. The selection of a whole type stays whole.
-fn split_by_name(selected: &Selected) -> Vec<Selected> {
-    let type_url = &selected.type_url;
-    let select = |names| Selected {
+fn split_by_name(selection: &Selection) -> Vec<Selection> {
+    let type_url = &selection.type_url;
+    let select = |names| Selection {
         type_url: type_url.clone(),
         names,
     };
-    match selected.names.is_empty() {
+    match selection.names.is_empty() {
         true => vec![select(Vec::new())],
         false => {
-            let names = selected.names.iter();
+            let names = selection.names.iter();
             names.map(|name| select(vec![name.clone()])).collect()
         }
     }
 }
 
 /// Returns whether a variant is selected.
-fn selects(selected: &Selected, (type_url, name, _): &Key) -> bool {
-    let names = &selected.names;
-    selected.type_url.as_str() == type_url && (names.is_empty() || names.contains(name))
+fn selects(selection: &Selection, (type_url, name, _): &Key) -> bool {
+    let names = &selection.names;
+    selection.type_url.as_str() == type_url && (names.is_empty() || names.contains(name))
 }

@@ -15,7 +15,7 @@ use trunkline::wire;
 use trunkline_proto::discovery::{Any, DiscoveryResponse};
 use trunkline_proto::text::{self, Document, Format};
 
-use super::apply::{self, Fetched};
+use super::apply::{self, FetchedBody};
 use super::encode::encode_documents;
 use super::export::Target;
 use super::sources::{Input, Sources};
@@ -38,21 +38,21 @@ pub(super) fn run(args: cli::Import) -> Result<()> {
 
 /// Applies contents to a server.
 fn apply(args: cli::Import) -> Result<()> {
-    let (name, fetched) = match fetch(&args)? {
+    let (name, body) = match fetch(&args)? {
         None => return apply::run(&args.into_apply()),
-        Some(fetched) => fetched,
+        Some(contents) => contents,
     };
-    apply::run_fetched(&args.into_apply(), &name, fetched)
+    apply::run_with_body(&args.into_apply(), &name, body)
 }
 
 /// Fetches the resources from an Envoy or a control plane, and returns them
 /// with the name of their source. Returns `None` if the command line names
 /// files.
-fn fetch(args: &cli::Import) -> Result<Option<(String, Fetched)>> {
+fn fetch(args: &cli::Import) -> Result<Option<(String, FetchedBody)>> {
     if let Some(address) = &args.envoy_admin {
         let dump = run_request(EnvoyAdmin::new(address)?.config_dump())?;
         let name = format!("/config_dump of {address}");
-        return Ok(Some((name, Fetched::Json(dump))));
+        return Ok(Some((name, FetchedBody::Json(dump))));
     }
     if !args.plane.is_named() {
         return Ok(None);
@@ -64,7 +64,7 @@ fn fetch(args: &cli::Import) -> Result<Option<(String, Fetched)>> {
         ..DiscoveryResponse::default()
     };
     let bytes = Bytes::from(document.encode_to_vec());
-    Ok(Some((servers, Fetched::Binary(bytes))))
+    Ok(Some((servers, FetchedBody::Binary(bytes))))
 }
 
 /// Writes the resources to the target, and prints their number.
@@ -75,8 +75,8 @@ fn write_resources(args: &cli::Import, target: &Target) -> Result<()> {
             sources.checked_items()?;
             (args.paths.join(", "), sources.encode().body)
         }
-        Some((name, Fetched::Binary(body))) => (name, body),
-        Some((name, Fetched::Json(dump))) => {
+        Some((name, FetchedBody::Binary(body))) => (name, body),
+        Some((name, FetchedBody::Json(dump))) => {
             let document = read_dump(&name, &dump)?;
             (name, encode_documents([&document]).into())
         }

@@ -9,11 +9,13 @@
 //! The server is that of `serve`, without an address of xDS: what a control
 //! plane would reject is found here first.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use trunkline::checked;
@@ -22,6 +24,7 @@ use trunkline::mcp::{Canaries, McpSource, ServerCollections, SourceOptions};
 use trunkline::tls::Tls;
 use trunkline::{Builder, Server};
 
+use crate::admin::Admin;
 use crate::cli::{self, Global};
 use crate::contents::Reading;
 use crate::descriptors;
@@ -39,7 +42,7 @@ const FIRST_LOAD: Duration = Duration::from_millis(500);
 
 /// Serves until a signal ends the program.
 pub(super) fn run(args: &cli::McpSource, global: Global) -> Result<()> {
-    let settings = settings_of(args)?;
+    let settings = read_settings(args)?;
     let format = global.log_format.unwrap_or(LogFormat::Text);
     log::start(format, global.log_level.unwrap_or(LogLevel::Info))?;
     descriptors::load(&settings.descriptors)?;
@@ -53,7 +56,7 @@ pub(super) fn run(args: &cli::McpSource, global: Global) -> Result<()> {
 
 /// Reads the settings of the server behind the source from the flags, which are
 /// flags of `serve` too.
-fn settings_of(args: &cli::McpSource) -> Result<Settings> {
+fn read_settings(args: &cli::McpSource) -> Result<Settings> {
     let text = |path: &PathBuf| path.display().to_string();
     let all = |paths: &[PathBuf]| paths.iter().map(text).collect::<Vec<_>>();
     let one = |path: &Option<PathBuf>| path.iter().map(text).collect::<Vec<_>>();
@@ -72,64 +75,41 @@ fn settings_of(args: &cli::McpSource) -> Result<Settings> {
 /// program. Sinks are let in, or dialled, after the first load.
 async fn serve(args: &cli::McpSource, settings: &Settings, lanes: Lanes) -> Result<()> {
     let mut ends = Ends::new()?;
-    let plaintext = Arc::new(PlaintextLog::default());
-    let tls = running::load_tls(settings, settings.tls_client_ca.as_ref(), &plaintext)?;
-    let admin_tls = running::load_tls(settings, None, &plaintext)?;
-    for (address, tls) in [("MCP", &tls), ("admin", &admin_tls)] {
-        if let Some(tls) = tls.clone() {
-            let log = move |result| running::log_reload(address, result);
-            tokio::spawn(async move { tls.watch(log).await });
-        }
-    }
+    let plaintext_log = Arc::new(PlaintextLog::default());
+    let tls = running::load_tls(settings, settings.tls_client_ca.as_ref(), &plaintext_log)?;
+    let admin_tls = running::load_tls(settings, None, &plaintext_log)?;
+    running::watch_tls([("MCP", &tls), ("admin", &admin_tls)]);
     checked::warm_up();
 
     let (admin, admin_listener) = running::bind(&settings.admin, "--admin").await?;
-    let listener = bind(args).await?;
-    let listen = match &listener {
-        Some(listener) => Some(listener.local_addr().map_err(Failure::wrong)?),
-        None => None,
-    };
-    let source = McpSource::new(SourceOptions {
-        canaries: canaries(args)?,
-        ..SourceOptions::default()
-    });
-    let collections = ServerCollections::default();
-    let hook = collections.clone();
-    let in_lanes = lanes.clone();
-    let more = |builder: Builder| {
-        let builder = builder.hooks(hook);
-        builder.options(|options| options.lanes = Some(in_lanes))
-    };
-    let role = Role::Source(source.clone());
-    let (server, api) = running::build(settings, Reading::Collections, Some(role), more)?;
-    let apis = Apis::start(
-        &Arc::new(api),
-        admin_listener,
-        admin_tls,
-        None,
-        Some(lanes.clone()),
-    );
+    let (listen, listener) = bind(args).await?.unzip();
+    let SourceParts {
+        source,
+        collections,
+        server,
+        api,
+    } = build(args, settings, &lanes)?;
+    let api = Arc::new(api);
+    let apis = Apis::start(&api, admin_listener, admin_tls, None, Some(lanes.clone()));
     server.start();
 
-    let stopped = CancellationToken::new();
-    let (is_first, first) = tokio::sync::oneshot::channel();
-    let bringing = collections.run(server.clone(), source.clone(), || {
-        // Fails if the program is about to end.
-        let _ = is_first.send(());
-    });
+    let stop = CancellationToken::new();
     let mut tasks = JoinSet::new();
-    tasks.spawn(bringing);
+    let (load_sender, first_load) = oneshot::channel();
+    tasks.spawn(collections.run(server.clone(), source.clone(), || {
+        // Fails if the program is about to end.
+        let _ = load_sender.send(());
+    }));
+
+    let streams = Streams {
+        source: &source,
+        server: &server,
+        stop: &stop,
+        lanes,
+    };
     let work = async {
-        wait_for_first(first, &server).await;
-        let listen = listen.map(tracing::field::display);
-        let resources: usize = source.collections().values().sum();
-        tracing::info!(listen, %admin, resources, "ready");
-        let streams = Streams {
-            source: &source,
-            server: &server,
-            stopped: &stopped,
-            lanes,
-        };
+        wait_for_first_load(first_load, &server).await;
+        log_ready(&source, listen, admin);
         streams.spawn(&mut tasks, args, listener, tls);
         std::future::pending::<()>().await;
     };
@@ -139,15 +119,59 @@ async fn serve(args: &cli::McpSource, settings: &Settings, lanes: Lanes) -> Resu
     }
 
     server.stop();
-    stopped.cancel();
+    stop.cancel();
     tasks.shutdown().await;
     apis.finish().await;
     tracing::info!("stopped");
     Ok(())
 }
 
-/// Returns the canaries of the flags.
-fn canaries(args: &cli::McpSource) -> Result<Option<Canaries>> {
+/// A source, and the server whose contents it sends.
+struct SourceParts {
+    source: McpSource,
+    /// The contents of the server as collections, for the source.
+    collections: ServerCollections,
+    server: Server,
+    api: Admin,
+}
+
+/// Builds the source of the flags, and the server behind it. Nothing runs yet.
+///
+/// # Errors
+/// The canaries of the flags are wrong, or a file of the settings cannot be
+/// used.
+fn build(args: &cli::McpSource, settings: &Settings, lanes: &Lanes) -> Result<SourceParts> {
+    let source = McpSource::new(SourceOptions {
+        canaries: parse_canaries(args)?,
+        ..SourceOptions::default()
+    });
+    let collections = ServerCollections::default();
+
+    let hook = collections.clone();
+    let customize = |builder: Builder| {
+        let builder = builder.hooks(hook);
+        builder.options(|options| options.lanes = Some(lanes.clone()))
+    };
+    let role = Role::Source(source.clone());
+    let (server, api) = running::build(settings, Reading::Collections, Some(role), customize)?;
+    Ok(SourceParts {
+        source,
+        collections,
+        server,
+        api,
+    })
+}
+
+/// Logs that the source has its first contents. `listen` is the address for
+/// sinks, `admin` that of the admin API.
+fn log_ready(source: &McpSource, listen: Option<SocketAddr>, admin: SocketAddr) {
+    let listen = listen.map(tracing::field::display);
+    let resources: usize = source.collections().values().sum();
+    tracing::info!(listen, %admin, resources, "ready");
+}
+
+/// Parses the canaries of the flags. Returns `None` without `--canary`.
+fn parse_canaries(args: &cli::McpSource) -> Result<Option<Canaries>> {
     let Some(text) = &args.canary else {
         return Ok(None);
     };
@@ -161,8 +185,8 @@ fn canaries(args: &cli::McpSource) -> Result<Option<Canaries>> {
 }
 
 /// Binds the address for sinks. Without one, and without sinks to dial, it is
-/// the default one.
-async fn bind(args: &cli::McpSource) -> Result<Option<TcpListener>> {
+/// the default one. Returns `None` if sinks are only dialled.
+async fn bind(args: &cli::McpSource) -> Result<Option<(SocketAddr, TcpListener)>> {
     let text = match (&args.listen, args.dial.is_empty()) {
         (Some(text), _) => text,
         (None, true) => cli::MCP_LISTEN,
@@ -171,12 +195,11 @@ async fn bind(args: &cli::McpSource) -> Result<Option<TcpListener>> {
     let address: Address = text
         .parse()
         .map_err(|bad| Failure::usage(format!("--listen: {bad}")))?;
-    let (_, listener) = running::bind(&address, "--listen").await?;
-    Ok(Some(listener))
+    Ok(Some(running::bind(&address, "--listen").await?))
 }
 
 /// Waits until the source has the first contents; says so if that takes long.
-async fn wait_for_first(first: tokio::sync::oneshot::Receiver<()>, server: &Server) {
+async fn wait_for_first_load(first_load: oneshot::Receiver<()>, server: &Server) {
     if tokio::time::timeout(FIRST_LOAD, server.ready())
         .await
         .is_err()
@@ -184,19 +207,20 @@ async fn wait_for_first(first: tokio::sync::oneshot::Receiver<()>, server: &Serv
         tracing::info!("waiting until every file has been good; until then no sink is served");
     }
     // The sender lives as long as the task, which ends with the program.
-    let _ = first.await;
+    let _ = first_load.await;
 }
 
 /// What the streams to sinks need.
 struct Streams<'a> {
     source: &'a McpSource,
     server: &'a Server,
-    stopped: &'a CancellationToken,
+    stop: &'a CancellationToken,
     lanes: Lanes,
 }
 
 impl Streams<'_> {
-    /// Begins to listen and to dial.
+    /// Begins to listen, if there is a listener, and to dial the sinks of the
+    /// flags. Each is a task that ends with the program.
     fn spawn(
         &self,
         tasks: &mut JoinSet<()>,
@@ -207,7 +231,7 @@ impl Streams<'_> {
         if let Some(listener) = listener {
             let mut listening = mcp::listening(tls, Some(self.lanes.clone()));
             listening.connections = args.max_connections;
-            listening.stopped = self.stopped.clone();
+            listening.stopped = self.stop.clone();
             let (source, server) = (self.source.clone(), self.server.clone());
             tasks.spawn(async move { source.listen_beside(&server, listener, listening).await });
         }

@@ -52,9 +52,26 @@ fn text(value: &Value, key: &str) -> String {
 /// or one for each collection that a sink rejects.
 fn show_source(status: &Value) -> String {
     let mut collections = Table::new(&["COLLECTION", "RESOURCES"]);
-    for one in list(status, "collections") {
-        collections.add_row(vec![text(one, "collection"), one["resources"].to_string()]);
+    for entry in list(status, "collections") {
+        collections.add_row(vec![
+            text(entry, "collection"),
+            entry["resources"].to_string(),
+        ]);
     }
+
+    let has_sinks = list(status, "sinks").next().is_some();
+    let sinks = match has_sinks {
+        true => sink_table(status).paint(str::to_owned),
+        false => "no sinks are connected\n".to_owned(),
+    };
+    let rollout = show_rollout(&status["rollout"]);
+    format!("{}\n{rollout}{sinks}", collections.paint(str::to_owned))
+}
+
+/// Makes the table of the sinks of a source. A sink that rejects nothing has one
+/// row, with the collections that it is yet to accept; another has a row for
+/// each collection that it rejects.
+fn sink_table(status: &Value) -> Table {
     let mut sinks = Table::new(&["SINK", "ADDRESS", "STATUS", "COLLECTION", "REASON"]);
     for sink in list(status, "sinks") {
         let row = |collection: String, reason: String| {
@@ -67,6 +84,7 @@ fn show_source(status: &Value) -> String {
                 reason,
             ]
         };
+
         let mut rejected = list(sink, "rejected").peekable();
         if rejected.peek().is_none() {
             let pending: Vec<String> = list(sink, "pending")
@@ -74,17 +92,11 @@ fn show_source(status: &Value) -> String {
                 .collect();
             sinks.add_row(row(pending.join(","), String::new()));
         }
-        for one in rejected {
-            sinks.add_row(row(text(one, "collection"), text(one, "error")));
+        for entry in rejected {
+            sinks.add_row(row(text(entry, "collection"), text(entry, "error")));
         }
     }
-    let has_sinks = list(status, "sinks").next().is_some();
-    let sinks = match has_sinks {
-        true => sinks.paint(str::to_owned),
-        false => "no sinks are connected\n".to_owned(),
-    };
-    let rollout = show_rollout(&status["rollout"]);
-    format!("{}\n{rollout}{sinks}", collections.paint(str::to_owned))
+    sinks
 }
 
 /// Writes how far the newest contents are; nothing without canaries.
@@ -122,12 +134,12 @@ fn show_sink(status: &Value) -> String {
 /// Writes the collections of a sink.
 fn collections_table<'a>(collections: impl Iterator<Item = &'a Value>) -> String {
     let mut table = Table::new(&["COLLECTION", "STATUS", "RESOURCES", "REASON"]);
-    for one in collections {
-        let errors: Vec<&str> = list(one, "errors").filter_map(Value::as_str).collect();
+    for entry in collections {
+        let errors: Vec<&str> = list(entry, "errors").filter_map(Value::as_str).collect();
         table.add_row(vec![
-            text(one, "collection"),
-            text(one, "status"),
-            one["resources"].to_string(),
+            text(entry, "collection"),
+            text(entry, "status"),
+            entry["resources"].to_string(),
             errors.join("; "),
         ]);
     }

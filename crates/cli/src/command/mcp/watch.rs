@@ -2,7 +2,7 @@
 //! sees it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -43,28 +43,21 @@ pub(super) fn run(args: &cli::McpWatch) -> Result<()> {
     super::super::run_request(watch(args, options))
 }
 
+/// Dials the source, and prints what it sends: for ever, or with `--once` until
+/// each collection has come.
 async fn watch(args: &cli::McpWatch, options: SinkOptions) -> Result<()> {
-    let awaited: BTreeSet<TypeUrl> = options.collections.iter().cloned().collect();
-    let (tell, mut told) = mpsc::channel(1);
-    let seen = Arc::new(Mutex::new(Seen::default()));
+    let collections: BTreeSet<TypeUrl> = options.collections.iter().cloned().collect();
+    let (sender, mut deliveries) = mpsc::channel(1);
+    let versions = Mutex::new(PrintedVersions::default());
     let output = args.output;
     let sink = McpSink::new(options, move |delivery: Delivery| {
-        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         let collection = delivery.collection.clone();
-        let verdict = match seen.record(delivery, output) {
-            Ok(lines) => match super::super::print(lines.as_bytes()) {
-                Ok(()) => Verdict::Accept,
-                Err(failure) => Verdict::Reject(vec![Rejected {
-                    name: None,
-                    reason: failure.to_string(),
-                }]),
-            },
-            Err(rejected) => Verdict::Reject(vec![rejected]),
-        };
+        let verdict = print_delivery(&versions, delivery, output);
         // It is full, or nobody waits.
-        let _ = tell.try_send(collection);
+        let _ = sender.try_send(collection);
         verdict
     });
+
     let certificate = args.tls_cert.as_ref().zip(args.tls_key.as_ref());
     let source = args.server.control_plane(args.tls_ca.as_ref(), certificate);
     let dialling = sink.clone().dial(source);
@@ -73,42 +66,61 @@ async fn watch(args: &cli::McpWatch, options: SinkOptions) -> Result<()> {
         return Ok(());
     }
 
-    let all = async {
-        let has_all = || {
-            let status = sink.status();
-            awaited
-                .iter()
-                .all(|name| status.collections[name].accepted > 0)
-        };
-        while !has_all() {
+    let all_collections = async {
+        while !missing_collections(&sink, &collections).is_empty() {
             // An ACK follows the line at once, but not in the same moment.
             let wait = std::time::Duration::from_millis(20);
-            let _ = tokio::time::timeout(wait, told.recv()).await;
+            let _ = tokio::time::timeout(wait, deliveries.recv()).await;
         }
     };
     tokio::select! {
         () = dialling => Ok(()),
-        done = tokio::time::timeout(args.timeout, all) => done.map_err(|_| {
-            let status = sink.status();
-            let missing = awaited.iter().filter(|name| status.collections[*name].accepted == 0);
-            let missing: Vec<&str> = missing.map(TypeUrl::as_str).collect();
+        result = tokio::time::timeout(args.timeout, all_collections) => result.map_err(|_| {
             Failure::unreachable(format!(
                 "{} sent nothing of {} in time; --server is the address of a source",
                 args.server,
-                missing.join(", ")
+                missing_collections(&sink, &collections).join(", ")
             ))
         }),
     }
 }
 
-/// The versions of all resources that were seen: of a full state, only what is
-/// different is told.
-#[derive(Debug, Default)]
-struct Seen {
-    versions: BTreeMap<TypeUrl, BTreeMap<Name, Version>>,
+/// Returns the collections of which the sink has accepted nothing yet.
+fn missing_collections(sink: &McpSink, collections: &BTreeSet<TypeUrl>) -> Vec<String> {
+    let status = sink.status();
+    let missing = collections
+        .iter()
+        .filter(|name| status.collections[*name].accepted == 0);
+    missing.map(TypeUrl::to_string).collect()
 }
 
-impl Seen {
+/// Prints the lines of a delivery. Rejects the delivery if a resource in it
+/// cannot be shown, or standard output cannot be written.
+fn print_delivery(
+    versions: &Mutex<PrintedVersions>,
+    delivery: Delivery,
+    output: McpOutput,
+) -> Verdict {
+    let mut versions = versions.lock().unwrap_or_else(PoisonError::into_inner);
+    let lines = match versions.record(delivery, output) {
+        Ok(lines) => lines,
+        Err(rejection) => return Verdict::Reject(vec![rejection]),
+    };
+    match super::super::print(lines.as_bytes()) {
+        Ok(()) => Verdict::Accept,
+        Err(failure) => Verdict::Reject(vec![Rejected {
+            name: None,
+            reason: failure.to_string(),
+        }]),
+    }
+}
+
+/// The versions of all resources that were printed: of a full state, only what
+/// is different is printed.
+#[derive(Debug, Default)]
+struct PrintedVersions(BTreeMap<TypeUrl, BTreeMap<Name, Version>>);
+
+impl PrintedVersions {
     /// Records the versions of a delivery, and returns a line for each resource
     /// that it changes. A first delivery without resources has a line, too.
     ///
@@ -119,54 +131,91 @@ impl Seen {
         delivery: Delivery,
         output: McpOutput,
     ) -> std::result::Result<String, Rejected> {
-        let is_first = !self.versions.contains_key(&delivery.collection);
-        let known = self
-            .versions
-            .entry(delivery.collection.clone())
-            .or_default();
-        let collection = delivery.collection.as_str();
-        let mut lines = String::new();
-        let mut upsert = |known: &mut BTreeMap<Name, Version>, resource: &trunkline::Resource| {
-            let before = known.insert(resource.name.clone(), resource.version.clone());
-            let word = match before {
-                Some(before) if before == resource.version => return Ok(()),
-                Some(_) => "changed",
-                None => "added",
-            };
-            let line = show(collection, word, resource, output)?;
-            lines.push_str(&line);
-            Ok(())
+        let is_first = !self.0.contains_key(&delivery.collection);
+        let mut update = Update {
+            collection: delivery.collection.as_str(),
+            versions: self.0.entry(delivery.collection.clone()).or_default(),
+            output,
+            lines: String::new(),
         };
-        let mut gone = Vec::new();
+
+        let mut removed_names = Vec::new();
         for change in &delivery.changes {
             match change {
-                Change::ReplaceAll(_, all) => {
-                    let listed: BTreeSet<&Name> = all.iter().map(|one| &one.name).collect();
-                    let left = known.keys().filter(|name| !listed.contains(name));
-                    gone.extend(left.cloned());
-                    for resource in all {
-                        upsert(known, resource)?;
+                Change::ReplaceAll(_, resources) => {
+                    let listed_names: BTreeSet<&Name> =
+                        resources.iter().map(|resource| &resource.name).collect();
+                    let old_names = update.versions.keys();
+                    let unlisted_names = old_names.filter(|name| !listed_names.contains(name));
+                    removed_names.extend(unlisted_names.cloned());
+                    for resource in resources {
+                        update.upsert(resource)?;
                     }
                 }
-                Change::Upsert(_, resource) => upsert(known, resource)?,
-                Change::Remove(_, name) => gone.push(name.clone()),
+                Change::Upsert(_, resource) => update.upsert(resource)?,
+                Change::Remove(_, name) => removed_names.push(name.clone()),
                 _ => {}
             }
         }
-        for name in gone {
-            if known.remove(&name).is_some() {
-                lines.push_str(&line(collection, "removed", name.as_str(), "", output));
-            }
+
+        // The lines of removals follow those of upserts.
+        for name in removed_names {
+            update.remove(&name);
         }
-        if is_first && known.is_empty() {
-            lines.push_str(&line(collection, "empty", "", "", output));
+        if is_first && update.versions.is_empty() {
+            update.add_line("empty", "");
         }
-        Ok(lines)
+        Ok(update.lines)
     }
 }
 
-/// Writes a line about a name.
-fn line(collection: &str, word: &str, name: &str, version: &str, output: McpOutput) -> String {
+/// An update of the versions of one collection, and the lines about it.
+struct Update<'a> {
+    collection: &'a str,
+    versions: &'a mut BTreeMap<Name, Version>,
+    output: McpOutput,
+    lines: String,
+}
+
+impl Update<'_> {
+    /// Records a resource, and adds its line. Adds no line if its version is
+    /// the recorded one.
+    fn upsert(&mut self, resource: &trunkline::Resource) -> std::result::Result<(), Rejected> {
+        let (name, version) = (resource.name.clone(), resource.version.clone());
+        let event = match self.versions.insert(name, version) {
+            Some(old_version) if old_version == resource.version => return Ok(()),
+            Some(_) => "changed",
+            None => "added",
+        };
+        let line = show(self.collection, event, resource, self.output)?;
+        self.lines.push_str(&line);
+        Ok(())
+    }
+
+    /// Removes a name, and adds its line. Does nothing if the name has no
+    /// recorded version.
+    fn remove(&mut self, name: &Name) {
+        if self.versions.remove(name).is_some() {
+            self.add_line("removed", name.as_str());
+        }
+    }
+
+    /// Adds a line about a name without a version.
+    fn add_line(&mut self, event: &str, name: &str) {
+        let line = write_line(self.collection, event, name, "", self.output);
+        self.lines.push_str(&line);
+    }
+}
+
+/// Writes a line about an event of a name. The version is left out if it is
+/// empty, and in JSON.
+fn write_line(
+    collection: &str,
+    event: &str,
+    name: &str,
+    version: &str,
+    output: McpOutput,
+) -> String {
     match output {
         McpOutput::Table => {
             let version = match version {
@@ -174,10 +223,10 @@ fn line(collection: &str, word: &str, name: &str, version: &str, output: McpOutp
                 version => format!(" version {version}"),
             };
             let space = if name.is_empty() { "" } else { " " };
-            format!("{word} {collection}{space}{name}{version}\n")
+            format!("{event} {collection}{space}{name}{version}\n")
         }
         McpOutput::Json => {
-            let shown = json!({"event": word, "collection": collection, "name": name});
+            let shown = json!({"event": event, "collection": collection, "name": name});
             format!("{shown}\n")
         }
     }
@@ -187,23 +236,25 @@ fn line(collection: &str, word: &str, name: &str, version: &str, output: McpOutp
 /// without secrets.
 fn show(
     collection: &str,
-    word: &str,
+    event: &str,
     resource: &trunkline::Resource,
     output: McpOutput,
 ) -> std::result::Result<String, Rejected> {
     let (name, version) = (resource.name.as_str(), resource.version.as_str());
     if output == McpOutput::Table {
-        return Ok(line(collection, word, name, version, output));
+        return Ok(write_line(collection, event, name, version, output));
     }
-    let read = read_resource(resource).map_err(|error| Rejected {
+
+    let mcp_resource = read_resource(resource).map_err(|error| Rejected {
         name: Some(resource.name.clone()),
         reason: error.to_string(),
     })?;
-    let McpResource { metadata, body } = read;
+    let McpResource { metadata, body } = mcp_resource;
     let metadata = metadata.unwrap_or_default();
     let body = body.unwrap_or_default();
+
     let shown = json!({
-        "event": word,
+                "event": event,
         "collection": collection,
         "name": name,
         "version": version,
@@ -218,8 +269,8 @@ fn show(
 /// Returns the contents of a body, if its type is known; else the number of its
 /// bytes.
 fn show_body(type_url: &str, body: &bytes::Bytes) -> Value {
-    let decoded = redact::redact(type_url, body.clone()).ok();
-    let text = decoded.map(|message| text::to_node(&message, None).to_json());
+    let message = redact::redact(type_url, body.clone()).ok();
+    let text = message.map(|message| text::to_node(&message, None).to_json());
     let value = text.and_then(|text| serde_json::from_str(&text).ok());
     value.unwrap_or_else(|| json!({"bytes": body.len()}))
 }

@@ -22,7 +22,7 @@ use trunkline::listen::{self, Listening};
 use trunkline_core::message::Mode;
 
 use self::codec::Raw;
-use self::stream::Replayed;
+use self::stream::ReplayStream;
 use super::run_request;
 use crate::cli::{self, Global};
 use crate::failure::{Failure, Result};
@@ -97,13 +97,13 @@ async fn serve(args: &cli::Replay, recording: Recording) -> Result<()> {
     let router = Router::new().fallback(respond).with_state(replay);
 
     let listening = Listening::default();
-    let stopped = listening.stopped.clone();
+    let stop = listening.stopped.clone();
     let serving = listening.serve(listener, router, |_| {});
     let mut serving = std::pin::pin!(serving);
     tokio::select! {
         () = &mut serving => {}
         () = signals.next() => {
-            stopped.cancel();
+            stop.cancel();
             serving.await;
         }
     }
@@ -163,6 +163,8 @@ impl StreamingService<Bytes> for Service {
     type ResponseStream = ReceiverStream<std::result::Result<Bytes, Status>>;
     type Future = Ready<std::result::Result<tonic::Response<Self::ResponseStream>, Status>>;
 
+    /// Begins to replay the recording to a client. Refuses the client if the
+    /// recording has no response of its protocol.
     fn call(&mut self, request: tonic::Request<Streaming<Bytes>>) -> Self::Future {
         let Self { replay, mode } = self;
         let number = replay.streams.fetch_add(1, Ordering::Relaxed) + 1;
@@ -178,7 +180,7 @@ impl StreamingService<Bytes> for Service {
         // With room for one message, the next is made after the client took it.
         let (sender, receiver) = mpsc::channel(1);
         let recording = Arc::clone(&replay.recording);
-        let stream = Replayed::new(number, *mode, recording, replay.speed);
+        let stream = ReplayStream::new(number, *mode, recording, replay.speed);
         tokio::spawn(stream.run(request.into_inner(), sender));
         ready(Ok(tonic::Response::new(ReceiverStream::new(receiver))))
     }

@@ -22,24 +22,24 @@ use trunkline_proto::redact;
 
 use super::mode_word;
 use crate::kinds;
-use crate::recording::{Recorded, Recording};
+use crate::recording::{RecordedResponse, Recording};
 
 /// The field of the nonce, in responses of both protocols.
 const NONCE: u32 = 5;
 
 /// One stream of a client.
-pub(super) struct Replayed {
+pub(super) struct ReplayStream {
     /// Counts the streams of the program, from 1.
     number: u64,
     mode: Mode,
     recording: Arc<Recording>,
     speed: Option<f64>,
-    opened: Instant,
+    opened_at: Instant,
     node: Option<String>,
     /// The types that the client has asked for.
     cursors: BTreeMap<String, Cursor>,
     /// How many responses were sent.
-    sent: u64,
+    sent_count: u64,
 }
 
 /// How far a type is.
@@ -53,14 +53,16 @@ struct Cursor {
 }
 
 /// The parts of a request that matter.
-struct Asked {
+struct RequestParts {
     type_url: String,
     nonce: String,
     error: Option<String>,
     node: Option<Bytes>,
 }
 
-impl Replayed {
+impl ReplayStream {
+    /// Makes the stream before its first request. `number` is its place among
+    /// the streams of the program.
     pub(super) fn new(
         number: u64,
         mode: Mode,
@@ -72,10 +74,10 @@ impl Replayed {
             mode,
             recording,
             speed,
-            opened: Instant::now(),
+            opened_at: Instant::now(),
             node: None,
             cursors: BTreeMap::new(),
-            sent: 0,
+            sent_count: 0,
         }
     }
 
@@ -93,7 +95,7 @@ impl Replayed {
         );
         loop {
             let next_due = self.next_due();
-            let due_time = next_due.as_ref().map_or(self.opened, |(time, _)| *time);
+            let due_time = next_due.as_ref().map_or(self.opened_at, |(time, _)| *time);
             tokio::select! {
                 biased;
                 request = requests.message() => match request {
@@ -135,8 +137,8 @@ impl Replayed {
         });
         let (_, type_url, response) = ready.min_by_key(|(index, ..)| *index)?;
         let due_time = match self.speed {
-            None => self.opened,
-            Some(speed) => self.opened + response.at.div_f64(speed),
+            None => self.opened_at,
+            Some(speed) => self.opened_at + response.at.div_f64(speed),
         };
         Some((due_time, type_url.clone()))
     }
@@ -144,28 +146,28 @@ impl Replayed {
     /// Handles a request. The first request of a type begins the type; later,
     /// an acknowledgement allows the next response.
     fn handle_request(&mut self, request: &Bytes) -> Result<(), Status> {
-        let mut parsed = parse_request(self.mode, request)?;
-        if let Some(node) = parsed.node.take() {
+        let mut parts = parse_request(self.mode, request)?;
+        if let Some(node) = parts.node.take() {
             self.node = Node::decode(node).ok().map(|node| node.id);
         }
 
-        if parsed.type_url.is_empty() {
-            parsed.type_url = self.only_type()?;
+        if parts.type_url.is_empty() {
+            parts.type_url = self.only_type()?;
         }
-        if !self.cursors.contains_key(&parsed.type_url) {
-            self.begin_type(&parsed.type_url);
+        if !self.cursors.contains_key(&parts.type_url) {
+            self.begin_type(&parts.type_url);
             return Ok(());
         }
 
-        let (number, type_url) = (self.number, TypeUrl::new(&*parsed.type_url));
+        let (number, type_url) = (self.number, TypeUrl::new(&*parts.type_url));
         let kind = kinds::short(&type_url);
-        let Some(cursor) = self.cursors.get_mut(&parsed.type_url) else {
+        let Some(cursor) = self.cursors.get_mut(&parts.type_url) else {
             return Ok(());
         };
-        if cursor.pending.as_ref() == Some(&parsed.nonce) {
+        if cursor.pending.as_ref() == Some(&parts.nonce) {
             cursor.pending = None;
-            let nonce = parsed.nonce;
-            match parsed.error.as_deref().map(redact::quoted) {
+            let nonce = parts.nonce;
+            match parts.error.as_deref().map(redact::quoted) {
                 None => tracing::info!(stream = number, kind, nonce, "ACK"),
                 Some(reason) => tracing::warn!(stream = number, kind, nonce, %reason, "NACK"),
             }
@@ -177,7 +179,7 @@ impl Replayed {
     fn begin_type(&mut self, type_url: &str) {
         let responses = self.recording.responses.iter();
         let response_count = responses
-            .filter(|response| self.is_of(response, type_url))
+            .filter(|response| self.has_type(response, type_url))
             .count();
         let kind = TypeUrl::new(type_url);
         let kind = kinds::short(&kind);
@@ -202,18 +204,18 @@ impl Replayed {
     /// Returns the next response of a type: the recorded bytes with a nonce of
     /// this stream.
     fn next_response(&mut self, type_url: &str) -> Bytes {
-        self.sent += 1;
-        let nonce = format!("replay-{}", self.sent);
+        self.sent_count += 1;
+        let nonce = format!("replay-{}", self.sent_count);
         let index = self.cursors.get(type_url).map_or(0, |cursor| cursor.next);
         let next = self.place_from(index + 1, type_url);
-        let recorded = &self.recording.responses[index];
+        let response = &self.recording.responses[index];
 
-        let mut message = BytesMut::with_capacity(recorded.message.len() + nonce.len() + 8);
-        message.put_slice(&recorded.message);
+        let mut message = BytesMut::with_capacity(response.message.len() + nonce.len() + 8);
+        message.put_slice(&response.message);
         string::encode(NONCE, &nonce, &mut message);
 
         let kind = TypeUrl::new(type_url);
-        let (kind, recorded_stream) = (kinds::short(&kind), recorded.stream);
+        let (kind, recorded_stream) = (kinds::short(&kind), response.stream);
         tracing::info!(
             stream = self.number,
             kind,
@@ -230,14 +232,18 @@ impl Replayed {
 
     /// Returns the place of the first response of a type from a place on; the
     /// end if there is none.
-    fn place_from(&self, from: usize, type_url: &str) -> usize {
+    fn place_from(&self, start: usize, type_url: &str) -> usize {
         let responses = &self.recording.responses;
-        let rest = responses.iter().enumerate().skip(from);
-        let mut mine = rest.filter(|(_, one)| self.is_of(one, type_url));
-        mine.next().map_or(responses.len(), |(place, _)| place)
+        let later_responses = responses.iter().enumerate().skip(start);
+        let mut matching_responses =
+            later_responses.filter(|(_, response)| self.has_type(response, type_url));
+        matching_responses
+            .next()
+            .map_or(responses.len(), |(place, _)| place)
     }
 
-    fn is_of(&self, response: &Recorded, type_url: &str) -> bool {
+    /// Returns whether a response has the protocol of this stream and a type.
+    fn has_type(&self, response: &RecordedResponse, type_url: &str) -> bool {
         response.mode == self.mode && response.type_url == type_url
     }
 
@@ -252,7 +258,7 @@ impl Replayed {
             .filter(|response| response.mode == self.mode)
             .map(|response| &response.type_url);
         let type_url = types.next().cloned().unwrap_or_default();
-        match types.all(|recorded| *recorded == type_url) {
+        match types.all(|other_type| *other_type == type_url) {
             true => Ok(type_url),
             false => Err(Status::invalid_argument(
                 "the request has no type_url, and several types are recorded",
@@ -263,12 +269,12 @@ impl Replayed {
 
 /// Parses a request of either protocol, and returns the fields that a replay
 /// needs.
-fn parse_request(mode: Mode, request: &Bytes) -> Result<Asked, Status> {
+fn parse_request(mode: Mode, request: &Bytes) -> Result<RequestParts, Status> {
     let invalid = |error| Status::invalid_argument(format!("it is no request: {error}"));
-    let parsed = match mode {
+    let parts = match mode {
         Mode::Delta => {
             let request = DeltaDiscoveryRequest::decode(request.clone()).map_err(invalid)?;
-            Asked {
+            RequestParts {
                 type_url: request.type_url,
                 nonce: request.response_nonce,
                 error: request.error_detail.map(|error| error.message),
@@ -277,7 +283,7 @@ fn parse_request(mode: Mode, request: &Bytes) -> Result<Asked, Status> {
         }
         Mode::Sotw => {
             let request = DiscoveryRequest::decode(request.clone()).map_err(invalid)?;
-            Asked {
+            RequestParts {
                 type_url: request.type_url,
                 nonce: request.response_nonce,
                 error: request.error_detail.map(|error| error.message),
@@ -285,5 +291,5 @@ fn parse_request(mode: Mode, request: &Bytes) -> Result<Asked, Status> {
             }
         }
     };
-    Ok(parsed)
+    Ok(parts)
 }

@@ -68,6 +68,6 @@ fn read_node_params(file: &Path) -> Result<NodeParams> {
         let failure = Failure::wrong(format!("{name} has no node"));
         failure.with_findings(lines.collect::<String>())
     })?;
-    let described = Described::new(&node, &Wanted::default());
-    Ok(ParamRules::default().params(&described))
+    let description = Described::new(&node, &Wanted::default());
+    Ok(ParamRules::default().params(&description))
 }

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 
 use trunkline_traffic::Runtime;
-use trunkline_traffic::route::{Action, Context, NoRoute, RouteMatch, RouteTable, VirtualHost};
+use trunkline_traffic::route::{
+    Action, Context, Forward, NoRoute, RouteMatch, RouteTable, VirtualHost,
+};
 
-use super::request::Given;
+use super::request::RequestSpec;
 
 /// What becomes of a request. An absent field does not apply.
 #[derive(Debug, Default)]
@@ -55,6 +57,26 @@ impl Decision {
         pairs.filter_map(|(name, value)| Some((*name, value.as_deref()?)))
     }
 
+    /// Adds where a request is forwarded to. `no_cluster_status` is the status of
+    /// the response if the request names no cluster.
+    fn add_forward(&mut self, forward: Forward<'_>, no_cluster_status: String) {
+        match forward.cluster.name {
+            Some(name) => self.cluster = Some(name.to_owned()),
+            None => {
+                self.status = Some(no_cluster_status);
+                self.note = Some("the request names no cluster".to_owned());
+            }
+        }
+        self.path = forward.path;
+        self.host = forward.host.map(Cow::into_owned);
+        let mirrors: Vec<&str> = forward
+            .mirrors
+            .iter()
+            .map(|mirror| mirror.cluster)
+            .collect();
+        self.mirrors = (!mirrors.is_empty()).then(|| mirrors.join(", "));
+    }
+
     /// Returns the value of a field; empty if it does not apply.
     pub(super) fn field(&self, name: &str) -> &str {
         let mut fields = self.fields();
@@ -66,7 +88,11 @@ impl Decision {
 
 /// Routes a request, and describes the outcome with the routes that did not
 /// match.
-pub(super) fn decide_route(table: &RouteTable, request_spec: &Given, random: u64) -> Decision {
+pub(super) fn decide_route(
+    table: &RouteTable,
+    request_spec: &RequestSpec,
+    random: u64,
+) -> Decision {
     let runtime = Runtime::default();
     let context = Context {
         random,
@@ -74,30 +100,44 @@ pub(super) fn decide_route(table: &RouteTable, request_spec: &Given, random: u64
         peer: None,
     };
     let request = request_spec.request();
+
     match table.find(&request, &context) {
-        Ok(matched) => {
-            let mut decision = describe_match(&matched, request_spec, &context);
+        Ok(route_match) => {
+            let mut decision = describe_match(&route_match, request_spec, &context);
             decision.passed_over =
-                routes_passed_over(table, matched.virtual_host, request_spec, &context);
-            decision.passed_over.truncate(matched.index);
+                routes_passed_over(table, route_match.virtual_host, request_spec, &context);
+            decision.passed_over.truncate(route_match.index);
             decision
         }
-        Err(NoRoute::Host) => Decision {
+        Err(no_route) => describe_no_route(table, no_route, request_spec, &context),
+    }
+}
+
+/// Describes the response to a request that no route matches, or that has to
+/// come by TLS.
+fn describe_no_route(
+    table: &RouteTable,
+    no_route: NoRoute<'_>,
+    request_spec: &RequestSpec,
+    context: &Context<'_>,
+) -> Decision {
+    match no_route {
+        NoRoute::Host => Decision {
             status: Some("404".to_owned()),
             note: Some("no virtual host has this host".to_owned()),
             ..Decision::default()
         },
-        Err(NoRoute::Route(host)) => Decision {
+        NoRoute::Route(host) => Decision {
             virtual_host: Some(host.name().to_owned()),
             status: Some("404".to_owned()),
             note: Some("no route of the virtual host matches".to_owned()),
-            passed_over: routes_passed_over(table, host, request_spec, &context),
+            passed_over: routes_passed_over(table, host, request_spec, context),
             ..Decision::default()
         },
-        Err(NoRoute::NeedsTls(host)) => Decision {
+        NoRoute::NeedsTls(host) => Decision {
             virtual_host: Some(host.name().to_owned()),
             status: Some("301".to_owned()),
-            location: Some(table.tls_location(&request)),
+            location: Some(table.tls_location(&request_spec.request())),
             note: Some("the virtual host requires TLS".to_owned()),
             ..Decision::default()
         },
@@ -106,21 +146,21 @@ pub(super) fn decide_route(table: &RouteTable, request_spec: &Given, random: u64
 
 /// Describes the decision of a route that matches.
 fn describe_match(
-    matched: &RouteMatch<'_>,
-    request_spec: &Given,
+    route_match: &RouteMatch<'_>,
+    request_spec: &RequestSpec,
     context: &Context<'_>,
 ) -> Decision {
     let request = request_spec.request();
     let mut decision = Decision {
-        virtual_host: Some(matched.virtual_host.name().to_owned()),
-        route: Some(label(matched.index, matched.route.name())),
+        virtual_host: Some(route_match.virtual_host.name().to_owned()),
+        route: Some(label(route_match.index, route_match.route.name())),
         ..Decision::default()
     };
 
-    match matched.route.action() {
+    match route_match.route.action() {
         Action::Redirect(redirect) => {
             decision.status = Some(redirect.status().to_string());
-            decision.location = matched.location(&request);
+            decision.location = route_match.location(&request);
         }
         Action::DirectResponse(direct) => decision.status = Some(direct.status.to_string()),
         Action::None => {
@@ -128,24 +168,10 @@ fn describe_match(
             decision.note = Some("the route does not forward".to_owned());
         }
         Action::Forward(forwarding) => {
-            let Some(forward) = matched.forward(&request, context) else {
-                return decision;
-            };
-            match forward.cluster.name {
-                Some(name) => decision.cluster = Some(name.to_owned()),
-                None => {
-                    decision.status = Some(forwarding.cluster_not_found_status().to_string());
-                    decision.note = Some("the request names no cluster".to_owned());
-                }
+            if let Some(forward) = route_match.forward(&request, context) {
+                let no_cluster_status = forwarding.cluster_not_found_status().to_string();
+                decision.add_forward(forward, no_cluster_status);
             }
-            decision.path = forward.path;
-            decision.host = forward.host.map(Cow::into_owned);
-            let mirrors: Vec<&str> = forward
-                .mirrors
-                .iter()
-                .map(|mirror| mirror.cluster)
-                .collect();
-            decision.mirrors = (!mirrors.is_empty()).then(|| mirrors.join(", "));
         }
     }
     decision
@@ -164,7 +190,7 @@ fn label(index: usize, name: &str) -> String {
 fn routes_passed_over(
     table: &RouteTable,
     host: &VirtualHost,
-    request_spec: &Given,
+    request_spec: &RequestSpec,
     context: &Context<'_>,
 ) -> Vec<(usize, String, String)> {
     let tests = table.explain(host, &request_spec.request(), context);

@@ -12,7 +12,7 @@ use std::path::Path;
 use trunkline_proto::text::{Entry, Format, Limits, Node, Value, parse};
 
 use super::decision::{FIELDS, decide_route};
-use super::request::Given;
+use super::request::RequestSpec;
 use super::tables::Tables;
 use crate::cli;
 use crate::command::print;
@@ -43,7 +43,7 @@ pub(super) fn run(file: &Path, tables: &Tables, args: &cli::Route) -> Result<()>
     let mut expectations = Vec::new();
     for document in &documents {
         let Value::List(items) = &document.value else {
-            return Err(wrong(&name, document, "must be a list of requests"));
+            return Err(place_failure(&name, document, "must be a list of requests"));
         };
         for item in items {
             expectations.push(Expectation::read(&name, item)?);
@@ -51,10 +51,10 @@ pub(super) fn run(file: &Path, tables: &Tables, args: &cli::Route) -> Result<()>
     }
 
     let mut differences = String::new();
-    let mut failed = 0;
+    let mut failed_count = 0;
     for expectation in &expectations {
         let mismatches = expectation.compare(tables, args)?;
-        failed += usize::from(!mismatches.is_empty());
+        failed_count += usize::from(!mismatches.is_empty());
         for difference in mismatches {
             let (line, request) = (expectation.line, &expectation.request);
             differences.push_str(&format!("{name}:{line}: {request}: {difference}\n"));
@@ -62,10 +62,10 @@ pub(super) fn run(file: &Path, tables: &Tables, args: &cli::Route) -> Result<()>
     }
 
     let total = count_of(expectations.len(), "request");
-    match failed {
+    match failed_count {
         0 => print(format!("{total} routed as expected\n").as_bytes()),
         _ => {
-            let message = format!("{failed} of {total} routed otherwise");
+            let message = format!("{failed_count} of {total} routed otherwise");
             Err(Failure::wrong(message).with_findings(differences))
         }
     }
@@ -78,7 +78,7 @@ impl Expectation {
     /// The entry is not a mapping, lacks the request, or has an unknown key.
     fn read(file: &str, node: &Node) -> Result<Self> {
         let Value::Map(entries) = &node.value else {
-            return Err(wrong(file, node, "must have the key `request`"));
+            return Err(place_failure(file, node, "must have the key `request`"));
         };
 
         let mut expectation = Self {
@@ -103,13 +103,13 @@ impl Expectation {
                     let fields = FIELDS.join(", ");
                     let problem =
                         format!("{unknown:?} is none of request, routes, headers, {fields}");
-                    return Err(wrong(file, node, &problem));
+                    return Err(place_failure(file, node, &problem));
                 }
             }
         }
 
         match expectation.request.is_empty() {
-            true => Err(wrong(file, node, "must have the key `request`")),
+            true => Err(place_failure(file, node, "must have the key `request`")),
             false => Ok(expectation),
         }
     }
@@ -121,7 +121,7 @@ impl Expectation {
             .request
             .split_once(' ')
             .ok_or_else(|| Failure::usage(format!("{:?} is not METHOD URL", self.request)))?;
-        let request = Given::parse(method, url.trim(), &self.headers)?;
+        let request = RequestSpec::parse(method, url.trim(), &self.headers)?;
         let routes = self.routes.as_deref().or(args.routes.as_deref());
         let decision = decide_route(tables.choose(routes)?, &request, args.random);
         let fields = self.fields.iter();
@@ -155,7 +155,7 @@ fn read_headers(file: &str, node: &Node) -> Result<Vec<String>> {
             }
             Ok(lines)
         }
-        _ => Err(wrong(file, node, "must be a list of headers")),
+        _ => Err(place_failure(file, node, "must be a list of headers")),
     }
 }
 
@@ -165,10 +165,11 @@ fn read_scalar(file: &str, node: &Node) -> Result<String> {
         Value::String(text) | Value::Number(text) => Ok(text.clone()),
         Value::Bool(is_true) => Ok(is_true.to_string()),
         Value::Null => Ok(String::new()),
-        _ => Err(wrong(file, node, "must be a text")),
+        _ => Err(place_failure(file, node, "must be a text")),
     }
 }
 
-fn wrong(file: &str, node: &Node, problem: &str) -> Failure {
+/// Makes the failure of a file of requests, with the line of the problem.
+fn place_failure(file: &str, node: &Node, problem: &str) -> Failure {
     Failure::usage(format!("{file}:{}: {problem}", node.at))
 }

@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 
 use self::client::Client;
 use self::decision::{Decision, decide_route};
-use self::request::Given;
+use self::request::RequestSpec;
 use self::tables::Tables;
 use super::print;
 use crate::cli;
@@ -35,7 +35,7 @@ pub(super) fn run(args: &cli::Route) -> Result<()> {
         return Err(Failure::usage("METHOD and URL are missing"));
     };
 
-    let request = Given::parse(method, url, &args.headers)?;
+    let request = RequestSpec::parse(method, url, &args.headers)?;
     let table = tables.choose(args.routes.as_deref())?;
     let decision = decide_route(table, &request, args.random);
     print(describe_decision(&decision).as_bytes())

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Result};
 
 /// A request.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct RequestSpec {
     method: String,
     scheme: String,
     authority: String,
@@ -15,7 +15,7 @@ pub(super) struct Given {
     headers: Headers,
 }
 
-impl Given {
+impl RequestSpec {
     /// Parses a method, a URL and lines of headers. A header `host` replaces
     /// the authority of the URL.
     ///
@@ -69,6 +69,7 @@ impl Given {
     }
 }
 
+/// Makes the failure of a text that is not the URL of a request.
 fn wrong_url(url: &str) -> Failure {
     Failure::usage(format!(
         "{url:?} is no URL of a request; write it as http://host/path"

@@ -15,7 +15,6 @@ use trunkline_traffic::Findings;
 use trunkline_traffic::route::RouteTable;
 
 use super::client::Client;
-use crate::contents;
 use crate::failure::{Failure, Result};
 use crate::report::{Report, Severity, count_mistakes};
 use crate::settings::OnDangling;
@@ -36,17 +35,17 @@ impl Tables {
     /// # Errors
     /// A file has a mistake, or a route configuration cannot be compiled.
     pub(super) fn load(paths: &[PathBuf], client: &Client) -> Result<Self> {
-        let mut files = Files::new(paths, contents::options(OnDangling::Warn));
-        let loaded = files.load();
-        if !loaded.errors.is_empty() {
-            let findings = loaded.errors.iter().map(|error| (Severity::Error, error));
-            let failure = Failure::wrong(count_mistakes(&loaded.errors));
+        let mut files = Files::new(paths, crate::contents::options(OnDangling::Warn));
+        let contents = files.load();
+        if !contents.errors.is_empty() {
+            let findings = contents.errors.iter().map(|error| (Severity::Error, error));
+            let failure = Failure::wrong(count_mistakes(&contents.errors));
             return Err(failure.with_findings(Report::new().list(findings)));
         }
 
         let mut tables = Self(BTreeMap::new());
         let received_resources = || {
-            let resources = loaded.resources.iter();
+            let resources = contents.resources.iter();
             resources.filter(|(type_url, resource)| client.receives(type_url, resource))
         };
         for (type_url, resource) in received_resources() {
@@ -96,8 +95,8 @@ impl Tables {
     fn add_host(&mut self, name: &str, message: &VirtualHost) -> Result<()> {
         let routes = name.rsplit_once('/').map_or("", |(routes, _)| routes);
         if let Some(table) = self.0.get_mut(routes) {
-            let extended = table.with_virtual_host(name, message);
-            *table = extended.map_err(|findings| compile_failure(name, &findings))?;
+            let result = table.with_virtual_host(name, message);
+            *table = result.map_err(|findings| compile_failure(name, &findings))?;
         }
         Ok(())
     }
@@ -125,6 +124,7 @@ impl Tables {
     }
 }
 
+/// Decodes the body of a resource. The failure has the name of the resource.
 fn decode<M: Message + Default>(name: &str, body: &[u8]) -> Result<M> {
     M::decode(body).map_err(|error| Failure::wrong(format!("{name}: {error}")))
 }
@@ -135,7 +135,7 @@ fn compile_failure(name: &str, findings: &Findings) -> Failure {
     let lines = findings
         .list()
         .iter()
-        .map(|found| format!("{name}: {found}\n"));
+        .map(|finding| format!("{name}: {finding}\n"));
     let count = findings.list().len();
     let message = format!("{count} of what {name:?} has cannot be decided here");
     Failure::wrong(message).with_findings(lines.collect::<String>())

@@ -160,19 +160,20 @@ fn type_states(client: &Value) -> impl Iterator<Item = &Value> {
     client["types"].as_array().into_iter().flatten()
 }
 
-/// Returns the place of a type's status among [`STATUSES`].
+/// Returns the index of a type's status in [`STATUSES`], the worst first; the
+/// length of the list for an unknown status.
 fn severity(state: &Value) -> usize {
-    let known = STATUSES
+    let index = STATUSES
         .iter()
         .position(|status| state["status"] == *status);
-    known.unwrap_or(STATUSES.len())
+    index.unwrap_or(STATUSES.len())
 }
 
-/// Returns that of the worst type of a client. One without types is in sync: it
-/// has asked for nothing.
+/// Returns the severity of the worst type of a client. A client without types is
+/// in sync: it has asked for nothing.
 fn client_severity(client: &Value) -> usize {
-    let worst = type_states(client).map(severity).min();
-    worst.unwrap_or(STATUSES.len() - 1)
+    let worst_severity = type_states(client).map(severity).min();
+    worst_severity.unwrap_or(STATUSES.len() - 1)
 }
 
 /// Returns the number of clients, and of those the numbers that are NACKed,
@@ -188,7 +189,7 @@ fn summary(clients: &[Value], is_filtered: bool) -> String {
     let count = |severity| {
         let severities = clients.iter().map(client_severity);
         severities
-            .filter(|of_client| *of_client == severity)
+            .filter(|client_severity| *client_severity == severity)
             .count()
     };
 
@@ -220,36 +221,30 @@ fn check_sync(status: &Status, nodes: &[String]) -> Result<()> {
     } = status;
     let is_in_sync = |client: &&Value| STATUSES[client_severity(client).min(2)] == "SYNCED";
     let unsynced_count = clients.len() - clients.iter().filter(is_in_sync).count();
-    let connected: BTreeSet<&str> = clients
-        .iter()
-        .filter_map(|client| client["node"].as_str())
-        .collect();
-    let missing_nodes = nodes
-        .iter()
-        .filter(|node| !connected.contains(node.as_str()));
+    let node_ids = clients.iter().filter_map(|client| client["node"].as_str());
+    let connected_nodes: BTreeSet<&str> = node_ids.collect();
+    let is_missing = |node: &&String| !connected_nodes.contains(node.as_str());
+    let missing_count = nodes.iter().filter(is_missing).count();
+
     let count_files = |status: &str| {
-        files
-            .iter()
-            .filter(|file| file["status"] == *status)
-            .count()
+        let files = files.iter();
+        files.filter(|file| file["status"] == *status).count()
     };
+    let rejection_count = table::collection_rejections(mcp).count();
 
     let counts = [
         (unsynced_count, "not in sync", "client"),
-        (missing_nodes.count(), "not connected", "node"),
+        (missing_count, "not connected", "node"),
         (count_files("BAD"), "bad", "file"),
         (count_files("HELD"), "held", "file"),
-        (
-            table::collection_rejections(mcp).count(),
-            "rejected",
-            "collection",
-        ),
+        (rejection_count, "rejected", "collection"),
     ];
     let problems = counts.into_iter().filter(|(count, ..)| *count > 0);
     let problems = problems.map(|(count, condition, noun)| match count {
         1 => format!("1 {noun} is {condition}"),
         number => format!("{number} {noun}s are {condition}"),
     });
+
     let problems: Vec<String> = problems.collect();
     match problems.is_empty() {
         true => Ok(()),

@@ -33,6 +33,7 @@ pub(super) async fn run(request: &StatusRequest<'_>) -> Result<()> {
                 let is_new = is_lost
                     || last_status.as_ref().map(without_clocks) != Some(without_clocks(&status));
                 is_lost = false;
+
                 if is_terminal {
                     print(format!("{CLEAR}{}", request.format_status(&status)).as_bytes())?;
                 } else if is_new {
@@ -41,6 +42,7 @@ pub(super) async fn run(request: &StatusRequest<'_>) -> Result<()> {
                 }
                 last_status = Some(status);
             }
+            // The connection may come back, if there ever was one.
             Err(failure) if last_status.is_some() && failure.is_unreachable() => {
                 if !std::mem::replace(&mut is_lost, true) {
                     eprintln!("warning: {failure} Trying again.");
@@ -48,6 +50,7 @@ pub(super) async fn run(request: &StatusRequest<'_>) -> Result<()> {
             }
             Err(failure) => return Err(failure),
         }
+
         tokio::time::sleep(INTERVAL).await;
     }
 }

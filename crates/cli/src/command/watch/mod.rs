@@ -22,21 +22,11 @@ pub(super) fn run(args: &cli::Watch) -> Result<()> {
 /// # Errors
 /// Two flags exclude each other, or a flag needs one that is missing.
 fn check_flags(args: &cli::Watch) -> Result<()> {
-    let cli::Plane {
-        delta,
-        sotw,
-        params,
-        once,
-        output,
-        record,
-        tree,
-        ..
-    } = &args.plane;
-    if *output == WatchOutput::Dot && !tree {
+    let plane = &args.plane;
+    if plane.output == WatchOutput::Dot && !plane.tree {
         return Err(Failure::usage("-o dot draws a tree; add --tree"));
     }
-
-    if args.plane.is_named() {
+    if plane.is_named() {
         return match args.nodes.len() {
             0 | 1 => Ok(()),
             _ => Err(Failure::usage(
@@ -53,16 +43,22 @@ fn check_flags(args: &cli::Watch) -> Result<()> {
         )));
     }
 
-    let needs_plane = [
-        ("--delta", *delta),
-        ("--sotw", *sotw),
-        ("--param", !params.is_empty()),
-        ("--once", *once),
-        ("--output", *output != WatchOutput::Summary),
-        ("--record", record.is_some()),
-        ("--tree", *tree),
+    refuse_plane_flags(plane)
+}
+
+/// Refuses the flags that are for resources of a control plane. The command line
+/// names no control plane.
+fn refuse_plane_flags(plane: &cli::Plane) -> Result<()> {
+    let plane_flags = [
+        ("--delta", plane.delta),
+        ("--sotw", plane.sotw),
+        ("--param", !plane.params.is_empty()),
+        ("--once", plane.once),
+        ("--output", plane.output != WatchOutput::Summary),
+        ("--record", plane.record.is_some()),
+        ("--tree", plane.tree),
     ];
-    match needs_plane.iter().find(|(_, is_given)| *is_given) {
+    match plane_flags.iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
         Some((flag, _)) => Err(Failure::usage(format!(
             "{flag} is for resources of a control plane; give a type and --server ADDR, or \

@@ -33,11 +33,12 @@ pub(super) struct Material {
     /// Whether the certificate of a server must have the name that was dialled.
     /// Without matchers any name of the authorities is accepted, as gRPC and
     /// Envoy do (C60).
-    pub(super) checks_dialled: bool,
+    pub(super) checks_dialled_name: bool,
 }
 
 impl Settings {
-    /// Reads a cluster; `None` if it is called in plaintext.
+    /// Reads the transport socket of a cluster; `None` if the cluster is called
+    /// in plaintext. An error says what is not supported.
     pub(super) fn read(cluster: &Cluster) -> Result<Option<Self>, String> {
         if !cluster.transport_socket_matches.is_empty() {
             return Err("transport_socket_matches are not supported".to_owned());
@@ -63,18 +64,18 @@ impl Settings {
     /// secrets or files.
     pub(super) fn material(
         &self,
-        of: &ClusterSnapshot,
+        cluster: &ClusterSnapshot,
         client: &Client,
     ) -> Result<Material, String> {
         let Some(common) = &self.context.common_tls_context else {
             return Err("its TLS has no common_tls_context".to_owned());
         };
         check_supported(common)?;
-        let finder = Finder { of, client };
+        let finder = Finder { cluster, client };
         Ok(Material {
             certificate: finder.find_certificate(common)?,
             validation: finder.find_validation(common)?,
-            checks_dialled: self.context.auto_sni_san_validation,
+            checks_dialled_name: self.context.auto_sni_san_validation,
         })
     }
 }
@@ -101,7 +102,7 @@ fn check_supported(common: &CommonTlsContext) -> Result<(), String> {
 
 /// Finds what a TLS context names.
 struct Finder<'a> {
-    of: &'a ClusterSnapshot,
+    cluster: &'a ClusterSnapshot,
     client: &'a Client,
 }
 
@@ -131,7 +132,10 @@ impl Finder<'_> {
             };
             return Ok(Some((certificate, policy)));
         }
-        let own = match common.tls_certificate_sds_secret_configs.first() {
+
+        // Without a provider, a secret or the context itself has the
+        // certificate.
+        let certificate = match common.tls_certificate_sds_secret_configs.first() {
             None => common.tls_certificates.first().cloned(),
             Some(config) => match self.find_secret(&config.name)? {
                 secret::Type::TlsCertificate(certificate) => Some(certificate),
@@ -139,64 +143,70 @@ impl Finder<'_> {
             },
         };
         let policy = self.client.data_sources();
-        Ok(own.map(|own| (own, policy.clone())))
+        Ok(certificate.map(|certificate| (certificate, policy.clone())))
     }
 
     /// Finds the authorities by which servers are checked, with the files that
     /// they may be in.
-    #[expect(deprecated, reason = "gRPC takes the older fields as well")]
     fn find_validation(
         &self,
         common: &CommonTlsContext,
     ) -> Result<(CertificateValidationContext, DataSourcePolicy), String> {
-        use ValidationContextType as Kind;
-        let mut older = None;
-        let mut context = match &common.validation_context_type {
-            Some(Kind::ValidationContext(context)) => context.clone(),
-            Some(Kind::ValidationContextSdsSecretConfig(config)) => {
-                self.find_trusted(&config.name)?
-            }
-            Some(Kind::ValidationContextCertificateProviderInstance(instance)) => {
-                older = Some(&instance.instance_name);
-                CertificateValidationContext::default()
-            }
-            Some(Kind::CombinedValidationContext(both)) => {
-                let instance = both
-                    .validation_context_certificate_provider_instance
-                    .as_ref();
-                older = instance.map(|instance| &instance.instance_name);
-                let mut context = both.default_validation_context.clone().unwrap_or_default();
-                if let Some(config) = &both.validation_context_sds_secret_config {
-                    // What the secret says comes over the default.
-                    let secret = self.find_trusted(&config.name)?.encode_to_vec();
-                    let merged = context.merge(&*secret);
-                    merged.map_err(|error| error.to_string())?;
-                }
-                context
-            }
-            Some(Kind::ValidationContextCertificateProvider(_)) | None => {
-                return Err("its TLS says no authority to check servers by".to_owned());
-            }
-        };
+        let (mut context, older) = self.find_context(common)?;
         let newer = context.ca_certificate_provider_instance.as_ref();
         let newer = newer.map(|instance| instance.instance_name.clone());
-        let Some(name) = newer.or(older.cloned()) else {
+        let Some(name) = newer.or(older) else {
             return Ok((context, self.client.data_sources().clone()));
         };
+
         let authorities = (self.find_provider(&name)?.ca.as_ref())
             .ok_or_else(|| format!("the certificate provider {name:?} has no authorities"))?;
         context.trusted_ca = Some(file_source(authorities));
         Ok((context, DataSourcePolicy::default().allow_path(authorities)))
     }
 
+    /// Finds the validation context, and the name of a certificate provider
+    /// that the older fields say.
+    #[expect(deprecated, reason = "gRPC takes the older fields as well")]
+    fn find_context(
+        &self,
+        common: &CommonTlsContext,
+    ) -> Result<(CertificateValidationContext, Option<String>), String> {
+        use ValidationContextType as Kind;
+        match &common.validation_context_type {
+            Some(Kind::ValidationContext(context)) => Ok((context.clone(), None)),
+            Some(Kind::ValidationContextSdsSecretConfig(config)) => {
+                Ok((self.find_validation_context(&config.name)?, None))
+            }
+            Some(Kind::ValidationContextCertificateProviderInstance(instance)) => {
+                let context = CertificateValidationContext::default();
+                Ok((context, Some(instance.instance_name.clone())))
+            }
+            Some(Kind::CombinedValidationContext(combined)) => {
+                let mut context = (combined.default_validation_context.clone()).unwrap_or_default();
+                if let Some(config) = &combined.validation_context_sds_secret_config {
+                    // What the secret says comes over the default.
+                    let secret = self.find_validation_context(&config.name)?.encode_to_vec();
+                    let merge = context.merge(&*secret);
+                    merge.map_err(|error| error.to_string())?;
+                }
+                let instance = (combined.validation_context_certificate_provider_instance).as_ref();
+                Ok((context, instance.map(|i| i.instance_name.clone())))
+            }
+            Some(Kind::ValidationContextCertificateProvider(_)) | None => {
+                Err("its TLS says no authority to check servers by".to_owned())
+            }
+        }
+    }
+
     /// Finds a certificate provider of the bootstrap by its name.
     fn find_provider(&self, name: &str) -> Result<&FileWatcher, String> {
-        let found = self.client.certificate_provider(name);
-        found.ok_or_else(|| format!("the bootstrap has no certificate provider {name:?}"))
+        let provider = self.client.certificate_provider(name);
+        provider.ok_or_else(|| format!("the bootstrap has no certificate provider {name:?}"))
     }
 
     /// Finds a secret by its name, which has to be a validation context.
-    fn find_trusted(&self, name: &str) -> Result<CertificateValidationContext, String> {
+    fn find_validation_context(&self, name: &str) -> Result<CertificateValidationContext, String> {
         match self.find_secret(name)? {
             secret::Type::ValidationContext(context) => Ok(context),
             _ => Err(format!("the secret {name:?} is no validation context")),
@@ -206,11 +216,11 @@ impl Finder<'_> {
     /// Finds the contents of a secret by its name. The error says why there is
     /// none.
     fn find_secret(&self, name: &str) -> Result<secret::Type, String> {
-        let found = self.of.secrets().find(|secret| secret.name() == name);
-        let value = found.as_ref().and_then(|secret| secret.value());
-        let content = value.and_then(|secret| secret.r#type.clone());
+        let secret = self.cluster.secrets().find(|secret| secret.name() == name);
+        let value = secret.as_ref().and_then(|secret| secret.value());
+        let content = value.and_then(|value| value.r#type.clone());
         content.ok_or_else(|| {
-            let error = found.as_ref().and_then(|secret| secret.error());
+            let error = secret.as_ref().and_then(|secret| secret.error());
             let why = error.map_or_else(String::new, |error| format!(": {}", error.message));
             format!("there is no secret {name:?}{why}")
         })

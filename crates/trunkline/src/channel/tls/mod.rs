@@ -37,12 +37,13 @@ pub(super) struct Tls {
     /// The name that is dialled, unless it is the address of the endpoint.
     name: Option<ServerName<'static>>,
     material: Mutex<Arc<Material>>,
-    kept: Mutex<Option<Kept>>,
+    /// The newest configuration that could be built.
+    last: Mutex<Option<BuiltConfig>>,
 }
 
 /// A configuration, and what it was made of.
 #[derive(Debug)]
-struct Kept {
+struct BuiltConfig {
     material: Arc<Material>,
     stamps: Stamps,
     config: Arc<ClientConfig>,
@@ -50,23 +51,24 @@ struct Kept {
 
 impl Tls {
     /// Reads the transport socket of a cluster; `None` if it is called in
-    /// plaintext. If the settings are those of `before`, that goes on, with the
-    /// secrets of now.
+    /// plaintext. If the settings are those of `previous`, that one goes on,
+    /// with the secrets as they are now.
     pub(super) fn read(
-        of: &ClusterSnapshot,
+        snapshot: &ClusterSnapshot,
         cluster: &Cluster,
-        before: Option<&Arc<Self>>,
+        previous: Option<&Arc<Self>>,
         client: &Client,
         authority: &str,
     ) -> Result<Option<Arc<Self>>, String> {
         let Some(settings) = Settings::read(cluster)? else {
             return Ok(None);
         };
-        let material = Arc::new(settings.material(of, client)?);
-        if let Some(same) = before.filter(|before| before.settings == settings) {
-            *lock(&same.material) = material;
-            return Ok(Some(Arc::clone(same)));
+        let material = Arc::new(settings.material(snapshot, client)?);
+        if let Some(tls) = previous.filter(|tls| tls.settings == settings) {
+            *lock(&tls.material) = material;
+            return Ok(Some(Arc::clone(tls)));
         }
+
         let host = match settings.context.sni.as_str() {
             "" => authority
                 .rsplit_once(':')
@@ -77,7 +79,7 @@ impl Tls {
             name: ServerName::try_from(host.to_owned()).ok(),
             settings,
             material: Mutex::new(material),
-            kept: Mutex::default(),
+            last: Mutex::default(),
         };
         Ok(Some(Arc::new(tls)))
     }
@@ -93,6 +95,7 @@ impl Tls {
         // Files may be on a slow disk.
         let config = tokio::task::spawn_blocking(move || tls.config()).await;
         let config = config.map_err(|_| "the task that reads certificates has failed")??;
+
         let name = self.name.clone();
         let name = name.unwrap_or_else(|| ServerName::from(address));
         let stream = TlsConnector::from(config).connect(name, socket).await?;
@@ -102,38 +105,42 @@ impl Tls {
         }
     }
 
-    /// Returns the configuration of the newest files and secrets that are good.
-    /// Reads files, so it may block.
+    /// Returns the configuration of the newest files and secrets that are good,
+    /// and builds it if they have changed. Reads files, so it may block.
+    /// An error means that none were good yet.
     fn config(&self) -> Result<Arc<ClientConfig>, SecretError> {
         let material = Arc::clone(&lock(&self.material));
         // Files that change after this have other stamps the next time.
         let stamps = Stamps::of(material.files());
-        let mut kept = lock(&self.kept);
-        if let Some(same) = kept.as_ref()
-            && Arc::ptr_eq(&same.material, &material)
-            && same.stamps == stamps
+        let mut last = lock(&self.last);
+        if let Some(built) = last.as_ref()
+            && Arc::ptr_eq(&built.material, &material)
+            && built.stamps == stamps
         {
-            return Ok(Arc::clone(&same.config));
+            return Ok(Arc::clone(&built.config));
         }
-        match (build_config(&material), kept.as_ref()) {
+
+        match (build_config(&material), last.as_ref()) {
             (Ok(config), _) => {
                 let config = Arc::new(config);
-                *kept = Some(Kept {
+                *last = Some(BuiltConfig {
                     material,
                     stamps,
                     config: Arc::clone(&config),
                 });
                 Ok(config)
             }
-            (Err(error), Some(last)) => {
+            (Err(error), Some(built)) => {
                 tracing::warn!(%error, "certificates have changed and cannot be used; the last good ones are");
-                Ok(Arc::clone(&last.config))
+                Ok(Arc::clone(&built.config))
             }
             (Err(error), None) => Err(error),
         }
     }
 }
 
+/// Locks a part of the TLS. Ignores poison: a connection that panicked ends
+/// alone.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -143,7 +150,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn build_config(material: &Material) -> Result<ClientConfig, SecretError> {
     let (context, policy) = &material.validation;
     let trust = validation(context, policy)?;
-    let verifier = SecretVerifier::fixed(trust, material.checks_dialled);
+    let verifier = SecretVerifier::fixed(trust, material.checks_dialled_name);
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -153,8 +160,8 @@ fn build_config(material: &Material) -> Result<ClientConfig, SecretError> {
     let mut config = match &material.certificate {
         None => builder.with_no_client_auth(),
         Some((certificate, policy)) => {
-            let certified = key_pair(certificate, policy)?;
-            builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified)))
+            let certified_key = key_pair(certificate, policy)?;
+            builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified_key)))
         }
     };
     config.alpn_protocols = vec![PROTOCOL.to_vec()];

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use trunkline_core::name::Glob;
 use trunkline_proto::envoy::envoy::config::bootstrap::v3 as message;
+use trunkline_proto::envoy::envoy::config::bootstrap::v3::bootstrap::DynamicResources;
 use trunkline_proto::envoy::envoy::config::bootstrap::v3::runtime_layer::LayerSpecifier;
 use trunkline_proto::envoy::envoy::config::core::v3::{ConfigSource as SourceMessage, Node};
 use trunkline_proto::text::{self, Format, Options, Written};
@@ -16,7 +17,7 @@ use super::report::{Report, Scope};
 use super::resolve::{Referrer, Resolver};
 use super::statics::{StaticResource, Statics};
 use super::tree::{self, Part};
-use super::{Bootstrap, ListenerTemplates, RuntimeLayer, node, params};
+use super::{Bootstrap, RuntimeLayer, node, params};
 use crate::client::{ConfigSource, Specifier};
 
 const BOOTSTRAP: &str = "envoy.config.bootstrap.v3.Bootstrap";
@@ -64,10 +65,10 @@ pub(super) fn read(format: Format, file: &str, text: &str) -> Result<Bootstrap, 
 
 /// Returns the place of a field in the text, or of the nearest part around it if
 /// the field is not written there.
-fn place_of(written: &Written, file: &str, path: &str) -> Place {
+fn place_of(document: &Written, file: &str, path: &str) -> Place {
     Place {
         file: file.to_owned(),
-        at: written.position(path),
+        at: document.position(path),
     }
 }
 
@@ -82,8 +83,8 @@ fn read_static_resources(
     text: &str,
     scope: &Scope<'_>,
 ) -> Vec<StaticResource> {
-    let parsed = text::read_as(format, file, text, &Options::default());
-    StaticResource::convert_all(parsed.resources, scope)
+    let document = text::read_as(format, file, text, &Options::default());
+    StaticResource::convert_all(document.resources, scope)
 }
 
 /// Resolves a parsed bootstrap: its sources, authorities, locators and runtime
@@ -106,51 +107,29 @@ fn resolve(
         missing_ads: dynamic.ads_config.is_none().then_some(ADS),
     };
 
-    let ads = dynamic.ads_config.as_ref().map(|api| {
-        let api = resolver.resolve_api(api, true, &scope.field(ADS))?;
-        Some(ConfigSource::from(Specifier::Api(Arc::new(api))))
-    });
-    let resolve_source = |source: Option<&SourceMessage>, path: &str| match source {
-        None => Some(None),
-        Some(source) => resolver
-            .resolve_source(source, &scope.field(path))
-            .map(Some),
-    };
-    let lds = resolve_source(dynamic.lds_config.as_ref(), "dynamic_resources.lds_config");
-    let cds = resolve_source(dynamic.cds_config.as_ref(), "dynamic_resources.cds_config");
-    let default_source =
-        resolve_source(raw.default_config_source.as_ref(), "default_config_source");
+    let sources = resolve_sources(resolver, &dynamic, scope);
+    let default_source = resolve_optional_source(
+        resolver,
+        raw.default_config_source.as_ref(),
+        &scope.field("default_config_source"),
+    );
     let lds_locator = read_locator(&dynamic.lds_resources_locator, LISTENERS, scope);
     let cds_locator = read_locator(&dynamic.cds_resources_locator, CLUSTERS, scope);
     let config_sources = read_authority_sources(resolver, &raw.config_sources, scope);
     let layers = raw.layered_runtime.unwrap_or_default().layers;
     let runtime = read_runtime_layers(resolver, &layers, scope);
 
-    if !raw.node_context_params.is_empty() {
-        let scope = scope.field("node_context_params");
-        let remedy = "write the parameters in the names, or as dynamic parameters";
-        scope.ignored("node_context_params", remedy);
-    }
-
     let mut node = raw.node.unwrap_or_default();
+    let has_context_params = !raw.node_context_params.is_empty();
+    warn_of_node(&node, has_context_params, &dynamic, scope);
     let (parameters, authorities) = read_settings(&node, scope);
-    let uses_dynamic = ads.is_some() || lds != Some(None) || cds != Some(None);
-    if node.id.is_empty() && uses_dynamic {
-        let what = "a node without an id";
-        scope
-            .field("node")
-            .ignored(what, "most control planes need one; add node: {id: ...}");
-    }
-
     node::add_client_fields(&mut node);
+
+    let sources = sources?;
     Some(Bootstrap {
-        node,
-        ads: match ads {
-            None => None,
-            Some(ads) => Some(ads?),
-        },
-        lds: lds?,
-        cds: cds?,
+        ads: sources.ads,
+        lds: sources.lds,
+        cds: sources.cds,
         lds_locator: lds_locator?,
         cds_locator: cds_locator?,
         static_resources,
@@ -158,13 +137,79 @@ fn resolve(
         config_sources: config_sources?,
         default_config_source: default_source?,
         runtime: runtime?,
-        templates: ListenerTemplates::default(),
-        certificate_providers: BTreeMap::new(),
         parameters,
-        warnings: Vec::new(),
-        statics: Arc::new(statics),
-        self_is_ads: false,
+        ..Bootstrap::without_sources(node, statics)
     })
+}
+
+/// The sources of dynamic resources; `None` where the bootstrap sets none.
+struct Sources {
+    ads: Option<ConfigSource>,
+    lds: Option<ConfigSource>,
+    cds: Option<ConfigSource>,
+}
+
+/// Resolves the sources of dynamic resources. Returns `None` if one of them has a
+/// mistake, after all were resolved.
+fn resolve_sources(
+    resolver: Resolver<'_>,
+    dynamic: &DynamicResources,
+    scope: &Scope<'_>,
+) -> Option<Sources> {
+    let ads = match &dynamic.ads_config {
+        None => Some(None),
+        Some(api) => {
+            let api = resolver.resolve_api(api, true, &scope.field(ADS));
+            api.map(|api| Some(ConfigSource::from(Specifier::Api(Arc::new(api)))))
+        }
+    };
+    let resolve = |source: Option<&SourceMessage>, field: &str| {
+        resolve_optional_source(resolver, source, &scope.field(field))
+    };
+    let lds = resolve(dynamic.lds_config.as_ref(), "dynamic_resources.lds_config");
+    let cds = resolve(dynamic.cds_config.as_ref(), "dynamic_resources.cds_config");
+    Some(Sources {
+        ads: ads?,
+        lds: lds?,
+        cds: cds?,
+    })
+}
+
+/// Resolves a source that may not be set. Returns `Some(None)` if it is not, and
+/// `None` after a mistake.
+fn resolve_optional_source(
+    resolver: Resolver<'_>,
+    source: Option<&SourceMessage>,
+    scope: &Scope<'_>,
+) -> Option<Option<ConfigSource>> {
+    match source {
+        None => Some(None),
+        Some(source) => resolver.resolve_source(source, scope).map(Some),
+    }
+}
+
+/// Warns of context parameters, which are not sent, and of a node without an id
+/// that has to ask a control plane.
+fn warn_of_node(
+    node: &Node,
+    has_context_params: bool,
+    dynamic: &DynamicResources,
+    scope: &Scope<'_>,
+) {
+    if has_context_params {
+        let scope = scope.field("node_context_params");
+        let remedy = "write the parameters in the names, or as dynamic parameters";
+        scope.warn_ignored("node_context_params", remedy);
+    }
+    let uses_dynamic = dynamic.ads_config.is_some()
+        || dynamic.lds_config.is_some()
+        || dynamic.cds_config.is_some();
+    if node.id.is_empty() && uses_dynamic {
+        scope.field("node").warn_ignored(
+            "a node without an id",
+            "most control planes need one; add node: {id: ...}",
+        );
+    }
 }
 
 /// A field with a locator, and the type of its resources.
@@ -234,7 +279,7 @@ fn read_authority_sources(
     sources: &[SourceMessage],
     scope: &Scope<'_>,
 ) -> Option<Vec<AuthoritySource>> {
-    let resolved = sources.iter().enumerate().map(|(index, source)| {
+    let authority_sources = sources.iter().enumerate().map(|(index, source)| {
         let scope = scope.index("config_sources", index);
         if source.authorities.is_empty() {
             let remedy = "add authorities: [{name: ...}], or make it the default_config_source";
@@ -247,8 +292,8 @@ fn read_authority_sources(
         })
     });
     // All are resolved before the first mistake ends the reading.
-    let resolved: Vec<_> = resolved.collect();
-    resolved.into_iter().collect()
+    let authority_sources: Vec<_> = authority_sources.collect();
+    authority_sources.into_iter().collect()
 }
 
 /// Returns the dynamic parameters of a node, and the authorities with

@@ -26,7 +26,7 @@ pub(super) fn add_client_fields(node: &mut Node) {
     let version = env!("CARGO_PKG_VERSION").to_owned();
     node.user_agent_version_type = Some(UserAgentVersionType::UserAgentVersion(version));
     for feature in FEATURES {
-        if !node.client_features.iter().any(|listed| listed == feature) {
+        if !node.client_features.iter().any(|other| other == feature) {
             node.client_features.push(feature.to_owned());
         }
     }

@@ -49,9 +49,9 @@ impl DynamicParameters {
         let Some(type_params) = self.by_type.get(type_url) else {
             return base.clone();
         };
-        let merged = Params::new(base.iter().chain(type_params.iter()));
+        let params = Params::new(base.iter().chain(type_params.iter()));
         // The sets are within the limits; together they may not be.
-        merged.unwrap_or_else(|_| base.clone())
+        params.unwrap_or_else(|_| base.clone())
     }
 }
 

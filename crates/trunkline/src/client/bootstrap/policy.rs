@@ -72,6 +72,7 @@ pub(super) enum Author<'a> {
 }
 
 impl Author<'_> {
+    /// Returns whether the author may name this file.
     pub(super) fn may_name_file(self, path: &Path) -> bool {
         match self {
             Self::Bootstrap => true,
@@ -79,6 +80,7 @@ impl Author<'_> {
         }
     }
 
+    /// Returns whether the author may name this environment variable.
     pub(super) fn may_name_variable(self, name: &str) -> bool {
         match self {
             Self::Bootstrap => true,

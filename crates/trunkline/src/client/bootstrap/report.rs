@@ -111,7 +111,7 @@ impl<'r> Scope<'r> {
     }
 
     /// Returns the scope of another part of the same text, by its whole path.
-    pub(super) fn elsewhere(&self, path: &str) -> Self {
+    pub(super) fn at_path(&self, path: &str) -> Self {
         self.with_path(path.to_owned())
     }
 
@@ -157,17 +157,23 @@ impl<'r> Scope<'r> {
     /// Reports a field that is not supported. Always returns `None`.
     pub(super) fn unsupported<T>(
         &self,
-        what: impl Into<String>,
+        field: impl Into<String>,
         remedy: &'static str,
     ) -> Option<T> {
-        let what = what.into();
-        self.mistake(Problem::Unsupported { what, remedy })
+        let field = field.into();
+        self.mistake(Problem::Unsupported {
+            what: field,
+            remedy,
+        })
     }
 
     /// Warns of a field that is ignored.
-    pub(super) fn ignored(&self, what: impl Into<String>, remedy: &'static str) {
-        let what = what.into();
-        self.warn(Problem::Ignored { what, remedy });
+    pub(super) fn warn_ignored(&self, field: impl Into<String>, remedy: &'static str) {
+        let field = field.into();
+        self.warn(Problem::Ignored {
+            what: field,
+            remedy,
+        });
     }
 
     /// Makes a finding about this part, without a place yet.
@@ -185,8 +191,8 @@ impl<'r> Scope<'r> {
 /// of the others.
 fn is_related(a: &str, b: &str) -> bool {
     let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
-    let rest = long.strip_prefix(short).filter(|_| !short.is_empty());
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    let suffix = long.strip_prefix(short).filter(|_| !short.is_empty());
+    suffix.is_some_and(|suffix| suffix.is_empty() || suffix.starts_with(['.', '[']))
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ impl StaticResource {
             let name = name.unwrap_or_default().to_owned();
             if !names.insert((resource.type_url.clone(), name.clone())) {
                 let kind = kind(&resource.type_url);
-                let scope = scope.elsewhere(&format!("{}.name", resource.path));
+                let scope = scope.at_path(&format!("{}.name", resource.path));
                 let name = name.clone();
                 scope.mistake::<()>(Problem::Duplicate { kind, name });
             }

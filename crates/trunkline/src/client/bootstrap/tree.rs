@@ -16,6 +16,7 @@ pub(super) struct Part<'t, 'r> {
 }
 
 impl<'t, 'r> Part<'t, 'r> {
+    /// Makes a part of a text. The mistakes in it go to `scope`.
     pub(super) fn new(node: &'t Node, scope: Scope<'r>) -> Self {
         Self { node, scope }
     }

@@ -92,6 +92,32 @@ pub struct Bootstrap {
     pub(super) self_is_ads: bool,
 }
 
+impl Bootstrap {
+    /// Makes a bootstrap with a node and static clusters and secrets, and without
+    /// sources.
+    pub(super) fn without_sources(node: message::Node, statics: Statics) -> Self {
+        Self {
+            node,
+            ads: None,
+            lds: None,
+            cds: None,
+            lds_locator: None,
+            cds_locator: None,
+            static_resources: Vec::new(),
+            authorities: BTreeMap::new(),
+            config_sources: Vec::new(),
+            default_config_source: None,
+            runtime: Vec::new(),
+            templates: ListenerTemplates::default(),
+            certificate_providers: BTreeMap::new(),
+            parameters: DynamicParameters::default(),
+            warnings: Vec::new(),
+            statics: Arc::new(statics),
+            self_is_ads: false,
+        }
+    }
+}
+
 /// A layer of the runtime that a control plane has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuntimeLayer {
@@ -280,7 +306,7 @@ impl ConfigSource {
             statics: &bootstrap.statics,
             referrer: Referrer::Resource {
                 policy,
-                known: &known_addresses,
+                servers: &known_addresses,
                 self_is_ads: bootstrap.self_is_ads,
             },
             missing_ads: bootstrap.ads.is_none().then_some(remedy),

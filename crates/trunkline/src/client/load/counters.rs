@@ -15,8 +15,8 @@ const MOST_METRICS: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     issued: AtomicU64,
-    succeeded: AtomicU64,
-    failed: AtomicU64,
+    successes: AtomicU64,
+    errors: AtomicU64,
     in_progress: AtomicU64,
     metrics: Mutex<BTreeMap<String, Metric>>,
 }
@@ -37,11 +37,11 @@ impl Counters {
 
     /// Counts the end of a call as a success or an error, and the call as no
     /// longer in progress.
-    pub(super) fn end(&self, succeeded: bool) {
-        let outcome = if succeeded {
-            &self.succeeded
+    pub(super) fn end(&self, is_success: bool) {
+        let outcome = if is_success {
+            &self.successes
         } else {
-            &self.failed
+            &self.errors
         };
         outcome.fetch_add(1, Ordering::Relaxed);
         self.in_progress.fetch_sub(1, Ordering::Relaxed);
@@ -70,8 +70,8 @@ impl Counters {
         let metrics = self.metrics.lock();
         let metrics = std::mem::take(&mut *metrics.unwrap_or_else(PoisonError::into_inner));
         let stats = UpstreamLocalityStats {
-            total_successful_requests: take_count(&self.succeeded),
-            total_error_requests: take_count(&self.failed),
+            total_successful_requests: take_count(&self.successes),
+            total_error_requests: take_count(&self.errors),
             total_issued_requests: take_count(&self.issued),
             total_requests_in_progress: self.in_progress.load(Ordering::Relaxed),
             load_metric_stats: metrics.into_iter().map(metric_stats).collect(),
@@ -81,6 +81,7 @@ impl Counters {
     }
 }
 
+/// Converts the sum of a metric into its message.
 fn metric_stats((metric_name, metric): (String, Metric)) -> EndpointLoadMetricStats {
     EndpointLoadMetricStats {
         metric_name,

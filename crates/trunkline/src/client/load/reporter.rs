@@ -17,8 +17,8 @@ pub(in crate::client) struct Reporting {
     open: Mutex<HashMap<Arc<ControlPlane>, Weak<Shared>>>,
 }
 
-/// What a stream of load reports needs of its reporters.
-pub(in crate::client) struct Opened {
+/// What the stream of a new reporter needs.
+pub(in crate::client) struct NewStream {
     pub(super) store: Arc<Store>,
     /// Ends when the last reporter is dropped.
     pub(super) closed: oneshot::Receiver<()>,
@@ -30,7 +30,7 @@ impl Reporting {
     pub(in crate::client) fn reporter(
         &self,
         server: &Arc<ControlPlane>,
-    ) -> (LoadReporter, Option<Opened>) {
+    ) -> (LoadReporter, Option<NewStream>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|_, shared| shared.strong_count() > 0);
         if let Some(shared) = open.get(server).and_then(Weak::upgrade) {
@@ -45,7 +45,7 @@ impl Reporting {
         });
 
         open.insert(Arc::clone(server), Arc::downgrade(&shared));
-        (LoadReporter { shared }, Some(Opened { store, closed }))
+        (LoadReporter { shared }, Some(NewStream { store, closed }))
     }
 }
 
@@ -179,9 +179,9 @@ impl Call {
     }
 
     /// Counts the end of the call, unless it was counted already.
-    fn end(&mut self, succeeded: bool) {
+    fn end(&mut self, is_success: bool) {
         if !std::mem::replace(&mut self.is_over, true) {
-            self.locality.inner.counters.end(succeeded);
+            self.locality.inner.counters.end(is_success);
         }
     }
 }

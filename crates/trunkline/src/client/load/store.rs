@@ -31,18 +31,19 @@ pub(super) struct ClusterCounters {
 #[derive(Debug)]
 struct Inner {
     localities: BTreeMap<LocalityKey, Arc<Counters>>,
-    dropped: BTreeMap<String, u64>,
+    drops: BTreeMap<String, u64>,
     /// When the last report was made, or counting began.
-    since: Instant,
+    last_report: Instant,
 }
 
 impl ClusterCounters {
+    /// Makes the counters of a cluster; counting begins now.
     fn new(now: Instant) -> Self {
         Self {
             inner: Mutex::new(Inner {
                 localities: BTreeMap::new(),
-                dropped: BTreeMap::new(),
-                since: now,
+                drops: BTreeMap::new(),
+                last_report: now,
             }),
         }
     }
@@ -63,9 +64,9 @@ impl ClusterCounters {
     /// without a category counts in the total only.
     pub(super) fn drop_call(&self, category: &str) {
         let mut inner = lock(&self.inner);
-        match inner.dropped.get_mut(category) {
+        match inner.drops.get_mut(category) {
             Some(count) => *count += 1,
-            None => _ = inner.dropped.insert(category.to_owned(), 1),
+            None => _ = inner.drops.insert(category.to_owned(), 1),
         }
     }
 
@@ -74,8 +75,8 @@ impl ClusterCounters {
     /// dropped.
     fn take(&self, key: &ClusterKey, now: Instant) -> ClusterStats {
         let mut inner = lock(&self.inner);
-        let elapsed = now.saturating_duration_since(std::mem::replace(&mut inner.since, now));
-        let dropped = std::mem::take(&mut inner.dropped);
+        let elapsed = now.saturating_duration_since(std::mem::replace(&mut inner.last_report, now));
+        let drops = std::mem::take(&mut inner.drops);
         let mut localities = Vec::new();
         inner.localities.retain(|key, counters| {
             localities.extend(counters.take().map(|stats| with_locality(key, stats)));
@@ -88,8 +89,8 @@ impl ClusterCounters {
             cluster_name: key.cluster.clone(),
             cluster_service_name: key.service.clone(),
             upstream_locality_stats: localities,
-            total_dropped_requests: dropped.values().sum(),
-            dropped_requests: dropped.into_iter().filter_map(dropped_stats).collect(),
+            total_dropped_requests: drops.values().sum(),
+            dropped_requests: drops.into_iter().filter_map(dropped_stats).collect(),
             load_report_interval: Some(to_protobuf(elapsed)),
         }
     }
@@ -178,6 +179,7 @@ fn to_protobuf(elapsed: Duration) -> protobuf::Duration {
     }
 }
 
+/// Locks counters. Ignores poison: a call that panicked ends alone.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

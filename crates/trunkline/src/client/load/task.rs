@@ -19,7 +19,7 @@ use trunkline_core::sink::{Backoff, BackoffConfig};
 use trunkline_proto::envoy::envoy::config::core::v3::Node;
 use trunkline_proto::envoy::envoy::service::load_stats::v3::{LoadStatsRequest, LoadStatsResponse};
 
-use super::reporter::Opened;
+use super::reporter::NewStream;
 use super::store::{Store, Wanted};
 use crate::client::control_plane::ControlPlane;
 use crate::client::transport::{Connector, Stream, StreamError};
@@ -71,19 +71,21 @@ enum Next {
 }
 
 impl LoadTask {
+    /// Makes the task of a stream. Its node says that the client can report on
+    /// all clusters.
     pub(in crate::client) fn new(
         connector: Connector,
         server: Arc<ControlPlane>,
         mut node: Node,
-        opened: Opened,
+        new_stream: NewStream,
     ) -> Self {
         node.client_features.push(SENDS_ALL.to_owned());
         Self {
             connector,
             server,
             node,
-            store: opened.store,
-            closed: opened.closed,
+            store: new_stream.store,
+            closed: new_stream.closed,
             backoff: Backoff::new(BackoffConfig::default(), RandomState::new().hash_one(0)),
         }
     }

@@ -34,12 +34,12 @@ impl<M: Send + Sync + 'static> Followed<M> {
 
         let task = tokio::spawn(async move {
             loop {
-                let converted = match watch.changed().await {
+                let result = match watch.changed().await {
                     State::Pending => continue,
                     State::Ready(secret) | State::Stale(secret, _) => convert(&secret),
                     State::Failed(error) => Err(SecretError::Missing(error)),
                 };
-                let problem = match converted {
+                let problem = match result {
                     Ok(material) => {
                         let mut current = shared_material
                             .write()

@@ -89,7 +89,7 @@ fn names(context: &CertificateValidationContext) -> Result<Names, SecretError> {
 
 /// Refuses a validation context that asks for a check which is not made here.
 fn refuse_unsupported(context: &CertificateValidationContext) -> Result<(), SecretError> {
-    let unsupported = [
+    let checks = [
         (
             !context.verify_certificate_hash.is_empty(),
             "hashes of certificates",
@@ -106,12 +106,12 @@ fn refuse_unsupported(context: &CertificateValidationContext) -> Result<(), Secr
         (
             context
                 .require_signed_certificate_timestamp
-                .is_some_and(|required| required.value),
+                .is_some_and(|flag| flag.value),
             "signed certificate timestamps",
         ),
     ];
-    match unsupported.into_iter().find(|(is_set, _)| *is_set) {
-        Some((_, what)) => Err(SecretError::Unsupported(what)),
+    match checks.into_iter().find(|(is_set, _)| *is_set) {
+        Some((_, check)) => Err(SecretError::Unsupported(check)),
         None => Ok(()),
     }
 }

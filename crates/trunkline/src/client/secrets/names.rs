@@ -53,6 +53,7 @@ impl Names {
         typed.chain(untyped).collect::<Result<_, _>>().map(Self)
     }
 
+    /// Returns whether there is no matcher.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -61,8 +62,16 @@ impl Names {
     /// a matcher none does.
     pub(super) fn accept(&self, certificate: &EndEntityCert<'_>) -> bool {
         self.0.iter().any(|matcher| {
-            let by_dns = || certificate.valid_dns_names().any(|of| matcher.matches(of));
-            let by_uri = || certificate.valid_uri_names().any(|of| matcher.matches(of));
+            let by_dns = || {
+                certificate
+                    .valid_dns_names()
+                    .any(|name| matcher.matches(name))
+            };
+            let by_uri = || {
+                certificate
+                    .valid_uri_names()
+                    .any(|name| matcher.matches(name))
+            };
             match matcher.kind {
                 Kind::Dns => by_dns(),
                 Kind::Uri => by_uri(),
@@ -87,6 +96,7 @@ impl Matcher {
         )
     }
 
+    /// Reads a matcher of names of this kind.
     fn new(kind: Kind, text: &StringMatcher) -> Result<Self, SecretError> {
         let pattern = Pattern::read(text)?;
 
@@ -102,6 +112,7 @@ impl Matcher {
         })
     }
 
+    /// Returns whether a name matches, in lower case if case is ignored.
     fn matches(&self, name: &str) -> bool {
         if self.ignore_case {
             self.pattern.matches(&name.to_ascii_lowercase())
@@ -124,6 +135,7 @@ impl Pattern {
         }
     }
 
+    /// Returns the pattern in lower case.
     fn lowercase(self) -> Self {
         match self {
             Self::Exact(text) => Self::Exact(text.to_ascii_lowercase()),
@@ -133,6 +145,7 @@ impl Pattern {
         }
     }
 
+    /// Returns whether a text matches, case included.
     fn matches(&self, name: &str) -> bool {
         match self {
             Self::Exact(text) => name == text,

@@ -35,9 +35,9 @@ use crate::client::{DataSourcePolicy, Watch};
 pub struct SecretVerifier {
     trust: Followed<Trust>,
     algorithms: WebPkiSupportedAlgorithms,
-    /// Whether the name that was dialled is accepted without a matcher only if
-    /// the certificate has it.
-    checks_dialled: bool,
+    /// Whether a server needs a certificate with the name that was dialled, where
+    /// there is no matcher.
+    checks_dialled_name: bool,
 }
 
 impl SecretVerifier {
@@ -48,18 +48,19 @@ impl SecretVerifier {
         Self {
             trust: Followed::start(secret, move |secret| material::read_trust(secret, &policy)),
             algorithms: aws_lc_rs::default_provider().signature_verification_algorithms,
-            checks_dialled: true,
+            checks_dialled_name: true,
         }
     }
 
-    /// Makes a verifier by authorities that do not change. `checks_dialled` says
-    /// whether a server needs the name that was dialled where there is no matcher.
+    /// Makes a verifier by authorities that do not change.
+    /// `checks_dialled_name` says whether a server needs the name that was
+    /// dialled where there is no matcher.
     #[cfg(feature = "channel")]
-    pub(crate) fn fixed(trust: Trust, checks_dialled: bool) -> Self {
+    pub(crate) fn fixed(trust: Trust, checks_dialled_name: bool) -> Self {
         Self {
             trust: Followed::fixed(trust),
             algorithms: aws_lc_rs::default_provider().signature_verification_algorithms,
-            checks_dialled,
+            checks_dialled_name,
         }
     }
 
@@ -90,10 +91,10 @@ impl SecretVerifier {
     ) -> Result<bool, Error> {
         let trust = self.trust.current();
         let trust: Arc<Trust> = trust.ok_or(CertificateError::UnknownIssuer)?;
-        let parsed = EndEntityCert::try_from(certificate);
-        let parsed = parsed.map_err(|_| CertificateError::BadEncoding)?;
+        let end_entity = EndEntityCert::try_from(certificate);
+        let end_entity = end_entity.map_err(|_| CertificateError::BadEncoding)?;
 
-        let verified = parsed.verify_for_usage(
+        let path = end_entity.verify_for_usage(
             self.algorithms.all,
             &trust.roots.roots,
             intermediates,
@@ -102,12 +103,12 @@ impl SecretVerifier {
             None,
             None,
         );
-        verified.map_err(chain_error)?;
+        path.map_err(chain_error)?;
 
         if trust.names.is_empty() {
             return Ok(false);
         }
-        if trust.names.accept(&parsed) {
+        if trust.names.accept(&end_entity) {
             Ok(true)
         } else {
             Err(CertificateError::NotValidForName.into())
@@ -135,6 +136,7 @@ impl fmt::Debug for SecretVerifier {
 }
 
 impl ServerCertVerifier for SecretVerifier {
+    /// Checks the name that was dialled only if the secret lists no names.
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -144,7 +146,7 @@ impl ServerCertVerifier for SecretVerifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let usage = KeyUsage::server_auth();
-        if !self.verify(certificate, intermediates, now, usage)? && self.checks_dialled {
+        if !self.verify(certificate, intermediates, now, usage)? && self.checks_dialled_name {
             verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
         }
         Ok(ServerCertVerified::assertion())
@@ -154,18 +156,18 @@ impl ServerCertVerifier for SecretVerifier {
         &self,
         message: &[u8],
         certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
+        signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signed, &self.algorithms)
+        verify_tls12_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn verify_tls13_signature(
         &self,
         message: &[u8],
         certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
+        signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signed, &self.algorithms)
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -179,6 +181,7 @@ impl ClientCertVerifier for SecretVerifier {
         &[]
     }
 
+    /// Accepts any name if the secret lists none.
     fn verify_client_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -193,18 +196,18 @@ impl ClientCertVerifier for SecretVerifier {
         &self,
         message: &[u8],
         certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
+        signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signed, &self.algorithms)
+        verify_tls12_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn verify_tls13_signature(
         &self,
         message: &[u8],
         certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
+        signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signed, &self.algorithms)
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

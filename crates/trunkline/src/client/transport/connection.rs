@@ -43,10 +43,10 @@ pub(super) struct Live {
 #[derive(Debug, Default)]
 struct State {
     activity: Arc<Activity>,
-    /// The server answered a request.
-    answered: AtomicBool,
-    /// The server did not answer a ping for so long.
-    dead: OnceLock<Duration>,
+    /// Whether the server has answered a request.
+    has_answered: AtomicBool,
+    /// Set when the server did not answer a ping for so long.
+    ping_timeout: OnceLock<Duration>,
 }
 
 impl Connection {
@@ -59,7 +59,7 @@ impl Connection {
         activity: Arc<Activity>,
         pace: Arc<Pace>,
     ) -> Result<Self, ConnectError> {
-        let begun = client::Builder::new()
+        let handshake = client::Builder::new()
             .initial_window_size(options.stream_window)
             .initial_connection_window_size(options.connection_window)
             .max_frame_size(MAX_FRAME)
@@ -67,22 +67,24 @@ impl Connection {
             .enable_push(false)
             .handshake(socket)
             .await;
-        let (sender, connection) = begun.map_err(|error| ConnectError::Closed {
+        let (sender, connection) = handshake.map_err(|error| ConnectError::Closed {
             address: address(plane),
             protocol: "HTTP/2",
             source: Arc::new(std::io::Error::other(error)),
         })?;
+
         let state = Arc::new(State {
             activity,
             ..State::default()
         });
-        let own = plane.keepalive.map(|own| Keepalive {
-            interval: own.interval,
-            timeout: own.timeout,
+        let plane_keepalive = plane.keepalive.map(|keepalive| Keepalive {
+            interval: keepalive.interval,
+            timeout: keepalive.timeout,
         });
-        let keepalive = own.or(options.keepalive);
+        let keepalive = plane_keepalive.or(options.keepalive);
         let keepalive = keepalive.map(|keepalive| pace.slow(keepalive));
         tokio::spawn(run(connection, keepalive, Arc::clone(&state), pace));
+
         Ok(Self {
             live: Arc::new(Live {
                 plane: plane.clone(),
@@ -109,8 +111,8 @@ impl Connection {
 
     /// Opens a stream of a method, such as
     /// `/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources`.
-    /// Some servers do not answer before they have something to send, so that
-    /// a server refused the stream shows when it is read.
+    /// Some servers do not answer before they have something to send, so that a
+    /// server refused the stream shows when it is read.
     ///
     /// # Errors
     /// The file with the token cannot be read, a header cannot be sent, or the
@@ -122,10 +124,11 @@ impl Connection {
             Security::Plaintext => "http",
             Security::Tls(_) => "https",
         };
+
         let request = headers::grpc_request(&live.plane, scheme, path, token)?;
         let sender = live.sender.clone().ready().await;
-        let opened = sender.and_then(|mut sender| sender.send_request(request, false));
-        let (answer, requests) = opened.map_err(|error| self.error(error))?;
+        let stream = sender.and_then(|mut sender| sender.send_request(request, false));
+        let (answer, requests) = stream.map_err(|error| self.error(error))?;
         Ok(Stream::new(
             self.clone(),
             answer,
@@ -137,15 +140,15 @@ impl Connection {
     /// Notes that the server answered a request, which shows that it speaks
     /// HTTP/2.
     pub(super) fn note_answer(&self) {
-        self.live.state.answered.store(true, Ordering::Relaxed);
+        self.live.state.has_answered.store(true, Ordering::Relaxed);
     }
 
     /// Turns an error of HTTP/2 into one that says whose fault it is. A dead
     /// peer and a refusal by TLS count before what HTTP/2 saw of them.
     pub(super) fn error(&self, error: h2::Error) -> StreamError {
         let state = &self.live.state;
-        if let Some(after) = state.dead.get() {
-            return StreamError::Dead(*after);
+        if let Some(timeout) = state.ping_timeout.get() {
+            return StreamError::Dead(*timeout);
         }
         if let Some(refusal) = state.activity.refusal(&self.live.plane) {
             return refusal.into();
@@ -161,7 +164,7 @@ impl Connection {
             (true, true) => StreamError::GoAway(code),
             (true, false) => StreamError::Reset(code),
             _ if error.is_io() => StreamError::Lost(Arc::new(io_error(error))),
-            _ if !state.answered.load(Ordering::Relaxed) => StreamError::NotHttp2,
+            _ if !state.has_answered.load(Ordering::Relaxed) => StreamError::NotHttp2,
             _ => StreamError::Protocol(code),
         }
     }
@@ -169,8 +172,8 @@ impl Connection {
 
 /// Returns the error of the system behind the loss of a connection.
 fn io_error(error: h2::Error) -> std::io::Error {
-    let closed = || std::io::ErrorKind::ConnectionAborted.into();
-    error.into_io().unwrap_or_else(closed)
+    let aborted = || std::io::ErrorKind::ConnectionAborted.into();
+    error.into_io().unwrap_or_else(aborted)
 }
 
 /// Moves the frames of a connection until it ends, or until a ping is not
@@ -193,13 +196,13 @@ async fn run(
         }
     };
     tokio::select! {
-        ended = connection => {
+        result = connection => {
             // How it ended is told to each of its streams.
-            if let Err(error) = ended && error.is_remote() {
+            if let Err(error) = result && error.is_remote() {
                 pace.note_go_away(error.reason());
             }
         }
         // The streams of a connection that is dropped end.
-        timeout = watch => { let _ = state.dead.set(timeout); }
+        timeout = watch => { let _ = state.ping_timeout.set(timeout); }
     }
 }

@@ -45,7 +45,7 @@ struct SlotState {
     /// Streams keep it alive, and nobody else.
     live: Weak<Live>,
     /// The last attempt, if it failed, and when it began.
-    failed: Option<(Instant, ConnectError)>,
+    last_failure: Option<(Instant, ConnectError)>,
 }
 
 impl Connector {
@@ -76,28 +76,30 @@ impl Connector {
     /// # Errors
     /// There is none, and the attempt to make one failed.
     pub async fn connect(&self, plane: &ControlPlane) -> Result<Connection, ConnectError> {
-        let asked = Instant::now();
+        let called_at = Instant::now();
         let slot = self.slot(plane);
         let mut state = slot.state.lock().await;
         let live = state.live.upgrade().map(|live| Connection { live });
         if let Some(connection) = live.filter(Connection::is_open) {
             return Ok(connection);
         }
-        if let Some((began, error)) = &state.failed
-            && *began >= asked
+        // An attempt that began while this caller waited is its attempt, too.
+        if let Some((began_at, error)) = &state.last_failure
+            && *began_at >= called_at
         {
             return Err(error.clone());
         }
-        let began = Instant::now();
-        let made = self.make(plane, &slot.pace).await;
-        match &made {
+
+        let began_at = Instant::now();
+        let result = self.make(plane, &slot.pace).await;
+        match &result {
             Ok(connection) => {
                 state.live = Arc::downgrade(&connection.live);
-                state.failed = None;
+                state.last_failure = None;
             }
-            Err(error) => state.failed = Some((began, error.clone())),
+            Err(error) => state.last_failure = Some((began_at, error.clone())),
         }
-        made
+        result
     }
 
     /// Makes a connection that is not shared.
@@ -136,24 +138,25 @@ impl Connector {
         protocol: Protocol,
         activity: &Arc<Activity>,
     ) -> Result<Box<dyn Io>, ConnectError> {
-        let first = dial::dial(plane, &self.inner.tls, protocol, activity).await;
-        let mut last = match first {
+        let result = dial::dial(plane, &self.inner.tls, protocol, activity).await;
+        let mut last_error = match result {
             Ok(socket) => return Ok(socket),
             Err(error) => error,
         };
         for address in &plane.alternatives {
-            let other = ControlPlane {
+            let alternative = ControlPlane {
                 address: address.clone(),
                 ..plane.clone()
             };
-            match dial::dial(&other, &self.inner.tls, protocol, activity).await {
+            match dial::dial(&alternative, &self.inner.tls, protocol, activity).await {
                 Ok(socket) => return Ok(socket),
-                Err(error) => last = error,
+                Err(error) => last_error = error,
             }
         }
-        Err(last)
+        Err(last_error)
     }
 
+    /// Returns the settings of connections and streams.
     pub(super) fn options(&self) -> &TransportOptions {
         &self.inner.options
     }

@@ -29,7 +29,7 @@ pub(super) async fn dial(
 ) -> Result<Box<dyn Io>, ConnectError> {
     let after = plane.connect_timeout;
     match timeout(after, attempt(plane, tls, protocol, activity)).await {
-        Ok(connected) => connected,
+        Ok(result) => result,
         Err(_) => Err(ConnectError::Timeout {
             address: address(plane),
             after,
@@ -80,26 +80,27 @@ async fn secure<S: Io + 'static>(
     })
 }
 
-/// Connects to the first address of a host that takes it. Each has an equal
-/// share of the time that is left, so that one that is silent leaves time for
-/// the others.
+/// Connects to the first address of a host that takes the connection; the error
+/// is that of the last address. Each address has an equal share of the time
+/// that is left, so that a silent one leaves time for the others.
 async fn tcp(host: &str, port: u16, time: Duration) -> Result<TcpStream, ConnectError> {
-    let end = Instant::now() + time;
+    let deadline = Instant::now() + time;
     let resolve = |source| ConnectError::Resolve {
         host: host.to_owned(),
         source: Arc::new(source),
     };
-    let found = tokio::net::lookup_host((host, port)).await;
-    let addresses: Vec<SocketAddr> = found.map_err(resolve)?.collect();
+    let addresses = tokio::net::lookup_host((host, port)).await;
+    let addresses: Vec<SocketAddr> = addresses.map_err(resolve)?.collect();
+
     let mut error = resolve(io::Error::from(io::ErrorKind::NotFound));
-    for (tried, address) in addresses.iter().enumerate() {
-        let left = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
-        let share = end.saturating_duration_since(Instant::now()) / left;
-        let connected = match timeout(share, TcpStream::connect(address)).await {
-            Ok(connected) => connected,
+    for (index, address) in addresses.iter().enumerate() {
+        let untried = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
+        let share = deadline.saturating_duration_since(Instant::now()) / untried;
+        let result = match timeout(share, TcpStream::connect(address)).await {
+            Ok(result) => result,
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         };
-        match connected.and_then(|socket| socket.set_nodelay(true).map(|()| socket)) {
+        match result.and_then(|socket| socket.set_nodelay(true).map(|()| socket)) {
             Ok(socket) => return Ok(socket),
             Err(source) => error = dial_error(address.to_string(), source),
         }

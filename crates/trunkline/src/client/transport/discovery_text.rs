@@ -6,9 +6,10 @@ use trunkline_proto::text::{Format, Limits, Options, TextError, Unknown, read_me
 
 const RESPONSE: &str = "envoy.service.discovery.v3.DiscoveryResponse";
 
-/// Reads a text. Fields that this build does not know are left out: a server
-/// may be newer. With any other mistake all of it is refused, since a set
-/// without the resource that has it would say that this is deleted.
+/// Reads a `DiscoveryResponse` as text, of at most `limit` bytes, and returns
+/// it encoded. Fields that this build does not know are left out: a server may
+/// be newer. With any other mistake all of it is refused, since a set without
+/// the resource that has it would say that this is deleted.
 pub(super) fn read(
     format: Format,
     name: &str,
@@ -35,7 +36,7 @@ pub(super) fn read(
 }
 
 /// Returns the first of some mistakes, and how many there are.
-pub(super) fn first(errors: &[TextError]) -> String {
+pub(super) fn summarize(errors: &[TextError]) -> String {
     match errors {
         [] => String::new(),
         [only] => only.to_string(),

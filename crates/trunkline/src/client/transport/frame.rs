@@ -21,14 +21,15 @@ pub(super) fn with_prefix(message: &[u8]) -> Bytes {
 
 /// Bytes of a stream that are not yet a message.
 #[derive(Debug)]
-pub(super) struct Received {
+pub(super) struct ReceiveBuffer {
     parts: VecDeque<Bytes>,
     len: usize,
     /// The longest message.
     limit: usize,
 }
 
-impl Received {
+impl ReceiveBuffer {
+    /// Makes an empty buffer for messages of at most `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         let parts = VecDeque::new();
         Self {
@@ -46,7 +47,7 @@ impl Received {
         }
     }
 
-    /// Returns whether no part of a message is held.
+    /// Returns whether no part of a message is here.
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -81,7 +82,7 @@ impl Received {
     /// Returns the prefix of the next message. The caller has checked that it is
     /// there.
     fn prefix(&self) -> [u8; PREFIX] {
-        if let Some(prefix) = self.parts.front().and_then(|first| first.first_chunk()) {
+        if let Some(prefix) = self.parts.front().and_then(|part| part.first_chunk()) {
             return *prefix;
         }
         let mut prefix = [0; PREFIX];
@@ -99,25 +100,26 @@ impl Received {
         if let Some(first) = self.parts.front_mut()
             && first.len() >= len
         {
-            let taken = first.split_to(len);
+            let bytes = first.split_to(len);
             if first.is_empty() {
                 self.parts.pop_front();
             }
-            return taken;
+            return bytes;
         }
-        let mut all = BytesMut::with_capacity(len);
-        while all.len() < len {
+
+        let mut message = BytesMut::with_capacity(len);
+        while message.len() < len {
             let Some(first) = self.parts.front_mut() else {
                 break;
             };
-            let some = first.len().min(len - all.len());
-            all.put_slice(&first[..some]);
-            first.advance(some);
+            let count = first.len().min(len - message.len());
+            message.put_slice(&first[..count]);
+            first.advance(count);
             if first.is_empty() {
                 self.parts.pop_front();
             }
         }
-        all.freeze()
+        message.freeze()
     }
 }
 
@@ -133,7 +135,7 @@ mod tests {
             .flat_map(|m| with_prefix(m).to_vec())
             .collect();
         for cut in 1..all.len() {
-            let mut received = Received::new(100);
+            let mut received = ReceiveBuffer::new(100);
             let mut found = Vec::new();
             for part in all.chunks(cut) {
                 received.push(Bytes::copy_from_slice(part));
@@ -149,7 +151,7 @@ mod tests {
     #[test]
     fn a_message_in_one_piece_is_not_copied() {
         let whole = with_prefix(b"message");
-        let mut received = Received::new(100);
+        let mut received = ReceiveBuffer::new(100);
         received.push(whole.clone());
         let message = received.take_message().unwrap().unwrap();
         assert!(whole.as_ptr_range().contains(&message.as_ptr()));
@@ -157,13 +159,13 @@ mod tests {
 
     #[test]
     fn a_message_that_is_compressed_or_too_long_is_an_error() {
-        let mut received = Received::new(100);
+        let mut received = ReceiveBuffer::new(100);
         received.push(Bytes::from_static(b"\x01\0\0\0\0"));
         assert!(matches!(
             received.take_message(),
             Err(StreamError::Compressed)
         ));
-        let mut received = Received::new(100);
+        let mut received = ReceiveBuffer::new(100);
         received.push(Bytes::from_static(b"\0\0\0\0\x65"));
         let long = received.take_message();
         assert!(matches!(

@@ -61,11 +61,11 @@ pub(super) fn add_metadata(
 ) -> Result<(), HeaderError> {
     headers.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
     for (name, Secret(value)) in &plane.metadata {
-        let known = HeaderName::try_from(name.as_str()).ok();
+        let parsed_name = HeaderName::try_from(name.as_str()).ok();
         let is_free = |name: &HeaderName| {
             !name.as_str().starts_with("grpc-") && !RESERVED.contains(&name.as_str())
         };
-        let Some(key) = known.filter(is_free) else {
+        let Some(key) = parsed_name.filter(is_free) else {
             return Err(HeaderError::Name(name.clone()));
         };
         let mut value =
@@ -86,8 +86,8 @@ pub(super) fn uri(plane: &ControlPlane, scheme: &str, path: &str) -> Result<Uri,
     let Ok(authority) = Authority::try_from(authority.as_str()) else {
         return Err(HeaderError::Authority(authority));
     };
-    let wrong = |_| HeaderError::Path(path.to_owned());
-    let path = PathAndQuery::try_from(path).map_err(wrong)?;
+    let invalid = |_| HeaderError::Path(path.to_owned());
+    let path = PathAndQuery::try_from(path).map_err(invalid)?;
     let uri = Uri::builder().scheme(scheme).authority(authority);
     // All parts are good, so the whole is.
     Ok(uri.path_and_query(path).build().unwrap_or_default())
@@ -112,9 +112,9 @@ pub(super) async fn token(plane: &ControlPlane) -> Result<Option<HeaderValue>, S
     };
     let file = path.clone();
     // Files may be on a slow disk.
-    let read = tokio::task::spawn_blocking(move || read_token(&file)).await;
-    let read = read.unwrap_or_else(|error| Err(io::Error::other(error)));
-    read.map(Some).map_err(|source| StreamError::Token {
+    let token = tokio::task::spawn_blocking(move || read_token(&file)).await;
+    let token = token.unwrap_or_else(|error| Err(io::Error::other(error)));
+    token.map(Some).map_err(|source| StreamError::Token {
         path,
         source: Arc::new(source),
     })
@@ -128,15 +128,15 @@ fn read_token(path: &Path) -> io::Result<HeaderValue> {
         .take(MAX_TOKEN + 1)
         .read_to_string(&mut text)?;
     let token = text.trim();
-    let wrong = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why);
+    let invalid = |reason: &str| io::Error::new(io::ErrorKind::InvalidData, reason);
     if text.len() as u64 > MAX_TOKEN {
-        return Err(wrong("the file is too long"));
+        return Err(invalid("the file is too long"));
     }
     if token.is_empty() {
-        return Err(wrong("the file is empty"));
+        return Err(invalid("the file is empty"));
     }
     let mut value = HeaderValue::try_from(format!("Bearer {token}"))
-        .map_err(|_| wrong("the token is no visible ASCII"))?;
+        .map_err(|_| invalid("the token is no visible ASCII"))?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -43,7 +43,7 @@ pub(crate) enum PathError {
         limit: usize,
     },
     /// It is no `DiscoveryResponse`; each mistake has its file, line and field.
-    #[error("{}", discovery_text::first(.0))]
+    #[error("{}", discovery_text::summarize(.0))]
     Text(Vec<TextError>),
 }
 
@@ -55,9 +55,9 @@ pub(crate) struct PathWatch {
     limit: usize,
     signal: Signal,
     /// The file as it was when it was read last.
-    seen: Option<Stamps>,
-    /// The file is to be read.
-    due: bool,
+    last_stamps: Option<Stamps>,
+    /// Whether the file is to be read.
+    is_due: bool,
     /// The last response.
     last: Option<Bytes>,
 }
@@ -75,42 +75,44 @@ impl PathWatch {
             signal: Signal::new(&directory, &source.path),
             path: source.path.clone(),
             limit,
-            seen: None,
-            due: true,
+            last_stamps: None,
+            is_due: true,
             last: None,
         }
     }
 
     /// Waits for the next response, a `DiscoveryResponse` as bytes; the first
-    /// comes at once. One that equals the last is passed over. Nothing is lost
-    /// if the wait is given up.
+    /// comes at once. A response that equals the last one is passed over. Nothing
+    /// is lost if the future is dropped.
     ///
     /// # Errors
-    /// The file cannot be read, or is none. The same file is an error once.
+    /// The file cannot be read, or holds no response. The same file is an error
+    /// once.
     pub(crate) async fn next(&mut self) -> Result<Bytes, PathError> {
         loop {
-            if let (false, Some(seen)) = (self.due, &self.seen) {
-                self.signal.wait(&self.path, seen).await;
-                self.due = true;
+            if let (false, Some(stamps)) = (self.is_due, &self.last_stamps) {
+                self.signal.wait(&self.path, stamps).await;
+                self.is_due = true;
             }
             // A file that changes after this has other stamps the next time.
             let stamps = Stamps::of([self.path.as_path()]);
-            if self.seen.as_ref() == Some(&stamps) {
+            if self.last_stamps.as_ref() == Some(&stamps) {
                 // The signal was of something else, or came twice.
-                self.due = false;
+                self.is_due = false;
                 continue;
             }
+
             let (path, limit) = (self.path.clone(), self.limit);
-            let read = tokio::task::spawn_blocking(move || read(&path, limit)).await;
-            self.seen = Some(stamps);
-            self.due = false;
-            let read = match read {
-                Ok(read) => read?,
-                Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+            let reading = tokio::task::spawn_blocking(move || read(&path, limit)).await;
+            self.last_stamps = Some(stamps);
+            self.is_due = false;
+            let response = match reading {
+                Ok(result) => result?,
+                Err(panic) => std::panic::resume_unwind(panic.into_panic()),
             };
-            if self.last.as_ref() != Some(&read) {
-                self.last = Some(read.clone());
-                return Ok(read);
+            if self.last.as_ref() != Some(&response) {
+                self.last = Some(response.clone());
+                return Ok(response);
             }
         }
     }
@@ -119,18 +121,21 @@ impl PathWatch {
 /// Reads a file by its name: `.pb` is binary, `.json` JSON, anything else YAML; of
 /// protobuf's text format the error says that it is not read. Blocks on the disk.
 fn read(path: &Path, limit: usize) -> Result<Bytes, PathError> {
-    let wrong = |source| PathError::Read {
+    let unreadable = |source| PathError::Read {
         path: path.to_owned(),
         source,
     };
     let mut contents = Vec::new();
-    let file = File::open(path).map_err(wrong)?;
-    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    file.take(most).read_to_end(&mut contents).map_err(wrong)?;
+    let file = File::open(path).map_err(unreadable)?;
+    let read_limit = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(read_limit)
+        .read_to_end(&mut contents)
+        .map_err(unreadable)?;
     if contents.len() > limit {
         let path = path.to_owned();
         return Err(PathError::TooLong { path, limit });
     }
+
     let name = path.display().to_string();
     match is_text_format(path) {
         // The reader of documents says what to do.
@@ -147,7 +152,11 @@ fn read(path: &Path, limit: usize) -> Result<Bytes, PathError> {
 
 /// Returns whether a file is in protobuf's own text format, by its name.
 fn is_text_format(path: &Path) -> bool {
-    let known = ["pb_text", "pbtxt", "prototxt", "textproto"];
+    let endings = ["pb_text", "pbtxt", "prototxt", "textproto"];
     let extension = path.extension().and_then(|extension| extension.to_str());
-    extension.is_some_and(|found| known.iter().any(|known| known.eq_ignore_ascii_case(found)))
+    extension.is_some_and(|extension| {
+        endings
+            .iter()
+            .any(|ending| ending.eq_ignore_ascii_case(extension))
+    })
 }

@@ -61,7 +61,7 @@ pub(crate) enum PollError {
         limit: usize,
     },
     /// The response is no `DiscoveryResponse`.
-    #[error("the response to a poll is no DiscoveryResponse: {}", discovery_text::first(.0))]
+    #[error("the response to a poll is no DiscoveryResponse: {}", discovery_text::summarize(.0))]
     Text(Vec<TextError>),
 }
 
@@ -83,24 +83,25 @@ impl Connector {
             return Err(PollError::Type(kind.clone()));
         };
         let body = to_json(request).ok_or(PollError::Request)?;
-        let answered = tokio::time::timeout(after, self.exchange(plane, path, body)).await;
-        let Ok(answered) = answered else {
+        let answer = tokio::time::timeout(after, self.exchange(plane, path, body)).await;
+        let Ok(answer) = answer else {
             let address = address(plane);
             return Err(PollError::Timeout { address, after });
         };
-        let Some(text) = answered? else {
+        let Some(text) = answer? else {
             return Ok(None);
         };
+
         let (name, limit) = (
             format!("{}{path}", address(plane)),
             self.options().max_message,
         );
         // A large set takes a while to read.
         let read = move || discovery_text::read(Format::Json, &name, &text, limit);
-        let read = tokio::task::spawn_blocking(read).await;
-        match read {
-            Ok(read) => read.map(Some).map_err(PollError::Text),
-            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        let reading = tokio::task::spawn_blocking(read).await;
+        match reading {
+            Ok(response) => response.map(Some).map_err(PollError::Text),
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         }
     }
 
@@ -117,29 +118,30 @@ impl Connector {
         let activity = Arc::new(Activity::default());
         let socket = self.socket(plane, Protocol::Http1, &activity).await;
         let socket = socket.map_err(StreamError::from)?;
-        let lost = |error| loss_error(plane, &activity, error);
-        let response = send(socket, request).await.map_err(lost)?;
+        let loss = |error| loss_error(plane, &activity, error);
+        let response = send(socket, request).await.map_err(loss)?;
         match response.status() {
             StatusCode::OK => {}
             StatusCode::NOT_MODIFIED => return Ok(None),
-            other => return Err(PollError::Http(other.as_u16())),
+            status => return Err(PollError::Http(status.as_u16())),
         }
+
         let limit = self.options().max_message;
         let mut body = response.into_body();
-        // A length that is said and too long is not read at all.
+        // A body whose header says that it is too long is not read at all.
         if body.size_hint().lower() > limit as u64 {
             return Err(PollError::TooLong { limit });
         }
-        let mut all = BytesMut::new();
+        let mut received = BytesMut::new();
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(lost)?;
+            let frame = frame.map_err(loss)?;
             let part = frame.into_data().unwrap_or_default();
-            if part.len() > limit - all.len() {
+            if part.len() > limit - received.len() {
                 return Err(PollError::TooLong { limit });
             }
-            all.extend_from_slice(&part);
+            received.extend_from_slice(&part);
         }
-        Ok(Some(all.freeze()))
+        Ok(Some(received.freeze()))
     }
 }
 

@@ -13,7 +13,7 @@ use h2::{RecvStream, SendStream};
 use http::{HeaderMap, Response, header};
 
 use super::connection::Connection;
-use super::frame::{Received, with_prefix};
+use super::frame::{ReceiveBuffer, with_prefix};
 use super::{Code, StreamError};
 
 /// A stream. It ends when it is dropped.
@@ -34,7 +34,8 @@ pub struct RequestSender {
 #[derive(Debug)]
 pub struct ResponseReceiver {
     answer: Answer,
-    received: Received,
+    /// What was received of the next message.
+    buffer: ReceiveBuffer,
     connection: Connection,
 }
 
@@ -47,6 +48,8 @@ enum Answer {
 }
 
 impl Stream {
+    /// Makes a stream whose server has not answered yet. A response of more
+    /// than `max_message` bytes is an error.
     pub(super) fn new(
         connection: Connection,
         answer: ResponseFuture,
@@ -60,7 +63,7 @@ impl Stream {
             },
             responses: ResponseReceiver {
                 answer: Answer::Awaited(answer),
-                received: Received::new(max_message),
+                buffer: ReceiveBuffer::new(max_message),
                 connection,
             },
         }
@@ -168,7 +171,7 @@ impl ResponseReceiver {
     /// How the stream ended, unless the server ended it well.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamError>> {
         loop {
-            if let Some(message) = self.received.take_message()? {
+            if let Some(message) = self.buffer.take_message()? {
                 return Poll::Ready(Ok(Some(message)));
             }
             let body = match &mut self.answer {
@@ -185,7 +188,7 @@ impl ResponseReceiver {
                 Some(Ok(part)) => {
                     // It is read, so the server may send as much again.
                     let _ = body.flow_control().release_capacity(part.len());
-                    self.received.push(part);
+                    self.buffer.push(part);
                 }
                 Some(Err(error)) => return Poll::Ready(Err(self.connection.error(error))),
                 None => {
@@ -203,7 +206,7 @@ impl ResponseReceiver {
         match trailers.and_then(read_status) {
             None => Err(StreamError::NoStatus),
             Some(Err(error)) => Err(error),
-            Some(Ok(())) if !self.received.is_empty() => Err(StreamError::Truncated),
+            Some(Ok(())) if !self.buffer.is_empty() => Err(StreamError::Truncated),
             Some(Ok(())) => Ok(None),
         }
     }
@@ -247,11 +250,11 @@ fn read_status(trailers: &HeaderMap) -> Option<Result<(), StreamError>> {
 /// Undoes the percent-encoding of a status message; what is none of it stays.
 fn percent_decode(text: &[u8]) -> String {
     let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let [first, after @ ..] = rest {
-        let byte = (*first == b'%').then(|| hex(after)).flatten();
+    let mut encoded = text;
+    while let [first, suffix @ ..] = encoded {
+        let byte = (*first == b'%').then(|| hex(suffix)).flatten();
         decoded.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { &after[2..] } else { after };
+        encoded = if byte.is_some() { &suffix[2..] } else { suffix };
     }
     String::from_utf8_lossy(&decoded).into_owned()
 }

@@ -24,7 +24,7 @@ use crate::pem::{self, Stamps, TlsError};
 
 /// The most configurations that are kept. Control planes are few, but a
 /// hostile one might name others without end.
-const MAX_KEPT: usize = 64;
+const MAX_CONFIGS: usize = 64;
 
 /// The protocol that is spoken over TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,7 @@ pub(super) enum Protocol {
 }
 
 impl Protocol {
+    /// Returns the name of the protocol in ALPN.
     fn alpn(self) -> Vec<u8> {
         match self {
             Self::Http1 => b"http/1.1".to_vec(),
@@ -45,11 +46,11 @@ impl Protocol {
 /// The configurations of TLS in use. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct TlsClients {
-    kept: Arc<Mutex<HashMap<TlsOptions, Kept>>>,
+    configs: Arc<Mutex<HashMap<TlsOptions, CachedConfig>>>,
 }
 
 /// A configuration, and the files that it was made of.
-struct Kept {
+struct CachedConfig {
     stamps: Stamps,
     config: Arc<ClientConfig>,
 }
@@ -70,7 +71,8 @@ impl TlsClients {
         Ok(())
     }
 
-    /// Does the handshake on a socket.
+    /// Does the handshake of a protocol on a socket, and checks the certificate of
+    /// the server.
     pub(super) async fn connect<S: Io>(
         &self,
         plane: &ControlPlane,
@@ -83,12 +85,12 @@ impl TlsClients {
         let mut config = ClientConfig::clone(&config);
         config.alpn_protocols = vec![protocol.alpn()];
         let connector = TlsConnector::from(Arc::new(config));
-        let connected = connector.connect(name, socket).await;
-        connected.map_err(|error| {
+        let stream = connector.connect(name, socket).await;
+        stream.map_err(|error| {
             let address = address(plane);
-            let held = error.get_ref();
-            let held = held.and_then(|held| held.downcast_ref::<rustls::Error>());
-            match held.cloned() {
+            let cause = error.get_ref();
+            let tls_error = cause.and_then(|cause| cause.downcast_ref::<rustls::Error>());
+            match tls_error.cloned() {
                 Some(source) => ConnectError::Handshake { address, source },
                 None => ConnectError::Closed {
                     address,
@@ -104,10 +106,10 @@ impl TlsClients {
     async fn config(&self, options: &TlsOptions) -> Result<Arc<ClientConfig>, ConnectError> {
         let (clients, options) = (self.clone(), options.clone());
         // Files may be on a slow disk, and the system has hundreds of them.
-        let loaded = tokio::task::spawn_blocking(move || clients.load(&options)).await;
-        match loaded {
-            Ok(loaded) => loaded,
-            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        let config = tokio::task::spawn_blocking(move || clients.load(&options)).await;
+        match config {
+            Ok(config) => config,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         }
     }
 
@@ -116,30 +118,31 @@ impl TlsClients {
     fn load(&self, options: &TlsOptions) -> Result<Arc<ClientConfig>, ConnectError> {
         // Files that change after this have other stamps the next time.
         let stamps = Stamps::of(files(options));
-        let last = {
-            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            match kept.get(options) {
-                Some(kept) if kept.stamps == stamps => return Ok(Arc::clone(&kept.config)),
-                kept => kept.map(|kept| Arc::clone(&kept.config)),
+        let last_config = {
+            let configs = self.configs.lock().unwrap_or_else(PoisonError::into_inner);
+            match configs.get(options) {
+                Some(cached) if cached.stamps == stamps => return Ok(Arc::clone(&cached.config)),
+                cached => cached.map(|cached| Arc::clone(&cached.config)),
             }
         };
-        let config = match (build(options), last) {
+        let config = match (build(options), last_config) {
             (Ok(config), _) => Arc::new(config),
-            (Err(error), Some(last)) => {
+            (Err(error), Some(last_config)) => {
                 tracing::warn!(%error, "TLS files have changed and cannot be used; the last good ones are");
-                return Ok(last);
+                return Ok(last_config);
             }
             (Err(error), None) => return Err(error),
         };
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= MAX_KEPT && !kept.contains_key(options) {
-            kept.clear();
+
+        let mut configs = self.configs.lock().unwrap_or_else(PoisonError::into_inner);
+        if configs.len() >= MAX_CONFIGS && !configs.contains_key(options) {
+            configs.clear();
         }
-        let entry = Kept {
+        let entry = CachedConfig {
             stamps,
             config: Arc::clone(&config),
         };
-        kept.insert(options.clone(), entry);
+        configs.insert(options.clone(), entry);
         Ok(config)
     }
 }
@@ -150,8 +153,8 @@ fn files(options: &TlsOptions) -> impl Iterator<Item = &Path> {
         .certificate
         .iter()
         .flat_map(|(cert, key)| [cert, key]);
-    let all = options.ca.iter().chain(pair);
-    all.filter_map(|pem| match pem {
+    let pems = options.ca.iter().chain(pair);
+    pems.filter_map(|pem| match pem {
         Pem::File(path) => Some(path.as_path()),
         Pem::Inline(_) => None,
     })
@@ -160,43 +163,46 @@ fn files(options: &TlsOptions) -> impl Iterator<Item = &Path> {
 /// Reads the files of some options, and makes a configuration without ALPN.
 fn build(options: &TlsOptions) -> Result<ClientConfig, ConnectError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let wrong = |error| ConnectError::Files(Arc::new(error));
+    let unusable = |error| ConnectError::Files(Arc::new(error));
     let roots = match &options.ca {
         None => system_roots()?,
         Some(ca) => {
-            let (path, contents) = read("certificates of authorities", ca).map_err(wrong)?;
-            pem::read_roots((&path, &contents)).map_err(wrong)?
+            let (path, contents) = read("certificates of authorities", ca).map_err(unusable)?;
+            pem::read_roots((&path, &contents)).map_err(unusable)?
         }
     };
-    let certified = match &options.certificate {
+
+    let certified_key = match &options.certificate {
         None => None,
         Some((cert, key)) => {
-            let (cert_path, cert) = read("certificate of the client", cert).map_err(wrong)?;
-            let (key_path, key) = read("key of the client", key).map_err(wrong)?;
+            let (cert_path, cert) = read("certificate of the client", cert).map_err(unusable)?;
+            let (key_path, key) = read("key of the client", key).map_err(unusable)?;
             let pair = ((&*cert_path, &*cert), (&*key_path, &*key));
-            Some(pem::read_certified_key(pair.0, pair.1, &provider).map_err(wrong)?)
+            Some(pem::read_certified_key(pair.0, pair.1, &provider).map_err(unusable)?)
         }
     };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| wrong(TlsError::Versions(error)))?
+        .map_err(|error| unusable(TlsError::Versions(error)))?
         .with_root_certificates(roots);
-    Ok(match certified {
+
+    Ok(match certified_key {
         None => builder.with_no_client_auth(),
-        Some(certified) => builder.with_client_cert_resolver(resolver(certified)),
+        Some(certified_key) => builder.with_client_cert_resolver(resolver(certified_key)),
     })
 }
 
-fn resolver(certified: CertifiedKey) -> Arc<dyn ResolvesClientCert> {
-    Arc::new(SingleCertAndKey::from(certified))
+/// Returns a resolver that shows one certificate to every server.
+fn resolver(certified_key: CertifiedKey) -> Arc<dyn ResolvesClientCert> {
+    Arc::new(SingleCertAndKey::from(certified_key))
 }
 
-/// Reads a PEM and its path, for messages. One that stands in the configuration
-/// has no path, and gets `what` instead.
-fn read(what: &str, pem: &Pem) -> Result<(PathBuf, Vec<u8>), TlsError> {
+/// Reads a PEM. Returns it with its path, for messages; a PEM that stands in
+/// the configuration has no path, and gets `name` instead.
+fn read(name: &str, pem: &Pem) -> Result<(PathBuf, Vec<u8>), TlsError> {
     match pem {
         Pem::File(path) => Ok((path.clone(), pem::read_file(path)?)),
-        Pem::Inline(contents) => Ok((PathBuf::from(what), contents.clone())),
+        Pem::Inline(contents) => Ok((PathBuf::from(name), contents.clone())),
     }
 }
 
@@ -204,8 +210,8 @@ fn read(what: &str, pem: &Pem) -> Result<(PathBuf, Vec<u8>), TlsError> {
 /// used are left out, as every program does.
 fn system_roots() -> Result<RootCertStore, ConnectError> {
     let mut roots = RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
-    let (good, _) = roots.add_parsable_certificates(found.certs);
+    let certificates = rustls_native_certs::load_native_certs();
+    let (good, _) = roots.add_parsable_certificates(certificates.certs);
     match good {
         0 => Err(ConnectError::NoRoots),
         _ => Ok(roots),

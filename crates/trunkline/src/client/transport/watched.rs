@@ -18,14 +18,14 @@ use crate::client::ControlPlane;
 /// What was seen on a socket.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
-    heard: AtomicBool,
+    has_heard: AtomicBool,
     fault: OnceLock<rustls::Error>,
 }
 
 impl Activity {
     /// Returns whether something was read since the last call.
     pub(super) fn take_heard(&self) -> bool {
-        self.heard.swap(false, Ordering::Relaxed)
+        self.has_heard.swap(false, Ordering::Relaxed)
     }
 
     /// Returns the error of TLS that ended the connection, if one did. A server
@@ -38,8 +38,8 @@ impl Activity {
 
     /// Keeps an error of the socket if it is one of TLS.
     fn note(&self, error: &io::Error) {
-        let held = error.get_ref().and_then(|held| held.downcast_ref());
-        if let Some(fault) = held.cloned() {
+        let tls_error = error.get_ref().and_then(|cause| cause.downcast_ref());
+        if let Some(fault) = tls_error.cloned() {
             // The first is the reason.
             let _ = self.fault.set(fault);
         }
@@ -54,23 +54,25 @@ pub(super) struct Watched<S> {
 }
 
 impl<S> Watched<S> {
+    /// Watches a socket; what is seen goes to `activity`.
     pub(super) fn new(socket: S, activity: Arc<Activity>) -> Self {
         Self { socket, activity }
     }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    /// Notes that something was read, or an error of TLS.
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let read = ready!(Pin::new(&mut self.socket).poll_read(cx, buffer));
-        match &read {
-            Ok(()) => self.activity.heard.store(true, Ordering::Relaxed),
+        let result = ready!(Pin::new(&mut self.socket).poll_read(cx, buffer));
+        match &result {
+            Ok(()) => self.activity.has_heard.store(true, Ordering::Relaxed),
             Err(error) => self.activity.note(error),
         }
-        Poll::Ready(read)
+        Poll::Ready(result)
     }
 }
 

@@ -71,7 +71,7 @@ impl ClusterSnapshot {
         let Some(cluster) = self.value() else {
             return;
         };
-        let Some(names) = super::references::aggregated(&cluster) else {
+        let Some(names) = super::references::aggregate_members(&cluster) else {
             if !leaves.iter().any(|leaf| leaf.name() == self.name()) {
                 leaves.push(self.clone());
             }
@@ -91,8 +91,8 @@ impl EndpointsSnapshot {
     /// if the collection is not one of these endpoints.
     #[must_use]
     pub fn collection(&self, name: &str) -> Vec<Part<LbEndpoint>> {
-        let found = self.inner().children.find(LEDS, &name.into());
-        let members = found.into_iter().flat_map(|of| of.children.iter());
+        let collection = self.inner().children.find(LEDS, &name.into());
+        let members = collection.into_iter().flat_map(|part| part.children.iter());
         members.map(Part::new).collect()
     }
 }

@@ -68,15 +68,17 @@ pub(super) async fn follow(
             addresses.sort();
             addresses
         });
+
         let news = addresses.map_err(|error| format!("{target}: {error}"));
         mailbox.put(node, News::Addresses(news));
+
         tokio::select! {
-            () = tokio::time::sleep(REFRESH) => {}
-            requested = requests.changed() => {
-                if requested.is_err() {
-                    return;
+        () = tokio::time::sleep(REFRESH) => {}
+                    request = requests.changed() => {
+        if request.is_err() {
+                            return;
+                        }
+                    }
                 }
-            }
-        }
     }
 }

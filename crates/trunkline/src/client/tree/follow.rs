@@ -25,19 +25,19 @@ use crate::client::subscription::Lease;
 use crate::client::watch::Watching;
 use crate::kind::{LEDS, SRDS};
 
-/// What is known of a node anew.
+/// The news of a node, as the machine reads them.
 pub(super) type NodeUpdate = Update<Place, Held>;
 
 /// One node as its client follows it. Dropping it ends the subscription.
 pub(super) struct Following {
     pub(super) key: Arc<NodeKey>,
-    source: Behind,
+    source: NodeSource,
     /// The last resource, what is held of it, and what it refers to.
     last: Option<(Arc<Resource>, Held, Vec<NodeKey>)>,
 }
 
 /// Where the news of a node come from.
-enum Behind {
+enum NodeSource {
     /// A watch of one name.
     Watch {
         _watch: Watching,
@@ -47,7 +47,7 @@ enum Behind {
     Dns {
         task: AbortHandle,
         /// The addresses that it found last.
-        known: Option<Vec<SocketAddr>>,
+        last_addresses: Option<Vec<SocketAddr>>,
         /// Why it has found none since.
         failure: Option<String>,
     },
@@ -64,7 +64,7 @@ struct Collection {
 
 impl Drop for Following {
     fn drop(&mut self) {
-        if let Behind::Dns { task, .. } = &self.source {
+        if let NodeSource::Dns { task, .. } = &self.source {
             task.abort();
         }
     }
@@ -86,15 +86,15 @@ impl Following {
     ) -> Result<Self, WatchError> {
         let source = match &key.source {
             Place::Invalid(reason) => return Err(invalid(reason)),
-            Place::Static => Behind::Watch {
+            Place::Static => NodeSource::Watch {
                 _watch: watch_name(client, node, &key, mailbox, None, None),
             },
-            Place::Member(source) => Behind::Watch {
+            Place::Member(source) => NodeSource::Watch {
                 _watch: watch_name(client, node, &key, mailbox, Some(*source), None),
             },
-            Place::Dns => Behind::Dns {
+            Place::Dns => NodeSource::Dns {
                 task: client.trees.resolve(client, node, key.name.as_str()),
-                known: None,
+                last_addresses: None,
                 failure: None,
             },
             Place::Source { source, .. } => subscribe(client, node, &key, source, mailbox)?,
@@ -106,10 +106,10 @@ impl Following {
         })
     }
 
-    /// Returns whether the node is a collection of which the source has not said
-    /// all.
+    /// Returns whether the node is a collection of which the source has not
+    /// answered for all names.
     pub(super) fn is_unanswered(&self, client: &Running) -> bool {
-        let Behind::Collection(collection) = &self.source else {
+        let NodeSource::Collection(collection) = &self.source else {
             return false;
         };
         let Collection {
@@ -122,8 +122,9 @@ impl Following {
         !shared.read(|state, _| state.machine.is_answered(*source, type_url, subscription))
     }
 
+    /// Returns whether the node is a collection.
     pub(super) fn is_collection(&self) -> bool {
-        matches!(self.source, Behind::Collection(_))
+        matches!(self.source, NodeSource::Collection(_))
     }
 
     /// Makes the update of a state of the resource; `None` if the state is
@@ -133,17 +134,17 @@ impl Following {
             return state.error.map(Update::Failed);
         };
         // Another error beside the same resource needs no other look at it.
-        let is_known = |(known, ..): &&(Arc<Resource>, _, _)| Arc::ptr_eq(known, &resource);
-        if self.last.as_ref().filter(is_known).is_none() {
-            let found = references::find(client, &self.key, &value, origin);
+        let is_last = |(last, ..): &&(Arc<Resource>, _, _)| Arc::ptr_eq(last, &resource);
+        if self.last.as_ref().filter(is_last).is_none() {
+            let references = references::find(client, &self.key, &value, origin);
             let held = Held::Resource(Arc::new(HeldResource {
                 resource: Arc::clone(&resource),
                 value,
                 origin,
-                routes: found.routes,
-                layers: found.layers,
+                routes: references.routes,
+                layers: references.layers,
             }));
-            self.last = Some((resource, held, found.keys));
+            self.last = Some((resource, held, references.keys));
         }
         let (_, held, keys) = self.last.as_ref()?;
         Some(Update::Value {
@@ -158,16 +159,23 @@ impl Following {
     /// they cannot be found again.
     pub(super) fn read_addresses(
         &mut self,
-        found: Result<Vec<SocketAddr>, String>,
+        result: Result<Vec<SocketAddr>, String>,
     ) -> Option<NodeUpdate> {
-        let Behind::Dns { known, failure, .. } = &mut self.source else {
+        let NodeSource::Dns {
+            last_addresses,
+            failure,
+            ..
+        } = &mut self.source
+        else {
             return None;
         };
-        match found {
-            Ok(addresses) if failure.is_none() && known.as_ref() == Some(&addresses) => None,
+        match result {
+            Ok(addresses) if failure.is_none() && last_addresses.as_ref() == Some(&addresses) => {
+                None
+            }
             Ok(addresses) => {
                 *failure = None;
-                *known = Some(addresses.clone());
+                *last_addresses = Some(addresses.clone());
                 Some(Update::Value {
                     value: Held::Addresses(addresses.into()),
                     error: None,
@@ -177,7 +185,7 @@ impl Following {
             Err(message) if failure.as_ref() == Some(&message) => None,
             Err(message) => {
                 *failure = Some(message.clone());
-                let cause = match known {
+                let cause = match last_addresses {
                     Some(_) => Cause::Unreachable,
                     None => Cause::Silent,
                 };
@@ -190,7 +198,7 @@ impl Following {
     /// Takes the changed names of a collection, and makes the update that has
     /// all its members as children; `None` if the node is no collection.
     pub(super) fn read_names(&mut self, client: &Running) -> Option<NodeUpdate> {
-        let Behind::Collection(collection) = &mut self.source else {
+        let NodeSource::Collection(collection) = &mut self.source else {
             return None;
         };
         let id = collection.watch.id;
@@ -203,6 +211,7 @@ impl Following {
                 None => collection.members.remove(&name),
             };
         }
+
         let members = collection.members.iter().map(|name| Key {
             host: self.key.host.clone(),
             params: self.key.params.clone(),
@@ -231,14 +240,14 @@ fn subscribe(
     key: &NodeKey,
     source: &ConfigSource,
     mailbox: &Arc<Mailbox>,
-) -> Result<Behind, WatchError> {
+) -> Result<NodeSource, WatchError> {
     let selector = selector_of(key);
     let lease = lease(client, key, source, selector.clone());
     let lease = lease.map_err(|error| invalid(&error.to_string()))?;
     let id = lease.source;
     if let Selector::Name(_) = selector {
         let lease = Some(Arc::new(lease));
-        return Ok(Behind::Watch {
+        return Ok(NodeSource::Watch {
             _watch: watch_name(client, node, key, mailbox, Some(id), lease),
         });
     }
@@ -246,7 +255,7 @@ fn subscribe(
     let cell = Cell::Collection(node, Arc::clone(mailbox));
     let subscription = lease.subscription.clone();
     let lease = Some(Arc::new(lease));
-    Ok(Behind::Collection(Box::new(Collection {
+    Ok(NodeSource::Collection(Box::new(Collection {
         watch: watch(client, key, selector, Some(id), cell, lease),
         source: id,
         subscription,
@@ -297,8 +306,8 @@ fn lease(
 /// (TP2), or the client's alone if both together exceed the limits.
 fn params(client: &Running, key: &NodeKey, selector: &Selector) -> trunkline_core::params::Params {
     let defaults = client.settings.params_of(&key.type_url, selector);
-    let all = defaults.iter().chain(key.params.iter());
-    trunkline_core::params::Params::new(all).unwrap_or_else(|_| defaults.clone())
+    let params = defaults.iter().chain(key.params.iter());
+    trunkline_core::params::Params::new(params).unwrap_or_else(|_| defaults.clone())
 }
 
 /// Watches a selector for a node, whose news go to the cell. The lease lives as
@@ -311,14 +320,14 @@ fn watch(
     cell: Cell,
     lease: Option<Arc<Lease>>,
 ) -> Watching {
-    let watched = Watched {
+    let subject = Watched {
         type_url: key.type_url.clone(),
         params: params(client, key, &selector),
         selector,
         source,
     };
     Watching {
-        id: client.add_watch(watched, cell),
+        id: client.add_watch(subject, cell),
         client: Arc::clone(client),
         _lease: lease,
     }

@@ -24,23 +24,23 @@ pub(in crate::client) enum News {
 #[derive(Default)]
 pub(in crate::client) struct Mailbox {
     news: Mutex<BTreeMap<NodeId, News>>,
-    /// Something was put.
+    /// Notified when news are put.
     pub(super) notify: Notify,
 }
 
 impl Mailbox {
-    /// Puts the newest of a node in place of what it has not read.
+    /// Puts the newest news of a node in place of those that it has not read.
     pub(in crate::client) fn put(&self, node: NodeId, news: News) {
-        let mut all = self.news.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(node, news);
-        drop(all);
+        let mut mail = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        mail.insert(node, news);
+        drop(mail);
         self.notify.notify_one();
     }
 
     /// Takes all news, by node: the order among nodes is lost, and no tree needs
     /// it.
     pub(super) fn take(&self) -> BTreeMap<NodeId, News> {
-        let mut all = self.news.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *all)
+        let mut mail = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *mail)
     }
 }

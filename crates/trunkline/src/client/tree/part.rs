@@ -18,14 +18,15 @@ use crate::client::state::{ErasedState, Loaded, State};
 /// It has a resource or an error: there are no others in a snapshot (C51).
 pub struct Part<T> {
     part: Arc<RawPart>,
-    of: PhantomData<fn() -> T>,
+    value_type: PhantomData<fn() -> T>,
 }
 
 impl<T: Send + Sync + 'static> Part<T> {
+    /// Makes the handle of a part.
     pub(super) fn new(part: &Arc<RawPart>) -> Self {
         Self {
             part: Arc::clone(part),
-            of: PhantomData,
+            value_type: PhantomData,
         }
     }
 
@@ -53,12 +54,12 @@ impl<T: Send + Sync + 'static> Part<T> {
             )),
             _ => None,
         };
-        let erased = ErasedState {
+        let state = ErasedState {
             value,
             error: self.error().cloned(),
             order: 0,
         };
-        erased.typed()
+        state.typed()
     }
 
     /// Returns the resource in use, if there is one.
@@ -114,6 +115,7 @@ impl<T: Send + Sync + 'static> Part<T> {
         Part::new(&self.part)
     }
 
+    /// Returns the part as the engine has it.
     pub(super) fn inner(&self) -> &Arc<RawPart> {
         &self.part
     }
@@ -131,7 +133,7 @@ impl<T> Clone for Part<T> {
     fn clone(&self) -> Self {
         Self {
             part: Arc::clone(&self.part),
-            of: PhantomData,
+            value_type: PhantomData,
         }
     }
 }

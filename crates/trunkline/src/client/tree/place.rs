@@ -91,6 +91,7 @@ impl Referrer<'_> {
         }
     }
 
+    /// Returns whether the bootstrap has a resource of this type and name.
     fn has_static(&self, type_url: &str, name: &Name) -> bool {
         let shared = &self.client.shared;
         shared.read(|state, _| state.machine.has_static(type_url, name))
@@ -104,7 +105,7 @@ impl Referrer<'_> {
         name: &Name,
         source: &message::ConfigSource,
     ) -> Place {
-        let resolved = match &source.config_source_specifier {
+        let result = match &source.config_source_specifier {
             Some(ConfigSourceSpecifier::Ads(_)) => Ok(ConfigSource::ads()),
             // `self` means the same as `ads`, if that is the parent's (C14).
             Some(ConfigSourceSpecifier::Self_(_)) => self
@@ -114,38 +115,39 @@ impl Referrer<'_> {
             _ => match &self.client.settings.bootstrap {
                 Some(bootstrap) => {
                     let policy = &self.client.settings.data_sources;
-                    let resolved = ConfigSource::resolve(bootstrap, source, policy);
-                    resolved.map_err(|error| error.to_string())
+                    let result = ConfigSource::resolve(bootstrap, source, policy);
+                    result.map_err(|error| error.to_string())
                 }
                 None => Err(
                     "a config source with control planes of its own needs a bootstrap".to_owned(),
                 ),
             },
         };
-        match resolved {
-            Ok(resolved) => self.place(
+
+        match result {
+            Ok(resolved_source) => self.place(
                 type_url,
                 name,
-                Some(&resolved),
+                Some(&resolved_source),
                 source.initial_fetch_timeout.as_ref(),
             ),
             Err(error) => Place::Invalid(error.into()),
         }
     }
 
-    /// Returns the place of a name: the source that is named, or the client's
-    /// own. `wait` is the fetch timeout that the referrer sets; without it that
+    /// Returns the place of a name: at `source`, or else at the client's own
+    /// source. `wait` is the fetch timeout that the referrer sets; without it that
     /// of the source holds.
     fn place(
         &self,
         type_url: &str,
         name: &Name,
-        named: Option<&ConfigSource>,
+        source: Option<&ConfigSource>,
         wait: Option<&trunkline_proto::envoy::google::protobuf::Duration>,
     ) -> Place {
         let selector = Selector::Name(name.clone());
         let settings = &self.client.settings;
-        match settings.source_of(&type_url.into(), &selector, named) {
+        match settings.source_of(&type_url.into(), &selector, source) {
             Ok(source) => {
                 let wait = match wait {
                     None => source.initial_fetch_timeout,

@@ -28,6 +28,7 @@ pub struct ListenerSnapshot {
 }
 
 impl ListenerSnapshot {
+    /// Makes the handle of a snapshot whose root is a listener.
     pub(super) fn new(snapshot: Arc<RawSnapshot>) -> Self {
         Self { snapshot }
     }
@@ -52,6 +53,7 @@ impl ListenerSnapshot {
             part: Arc::clone(root),
             inline: Some(Arc::clone(config)),
         });
+
         let dynamic = root.children.of_type(RDS);
         let scopes = self.scopes().into_iter();
         let scoped = scopes.flat_map(|scope| {
@@ -67,20 +69,20 @@ impl ListenerSnapshot {
     #[must_use]
     pub fn scopes(&self) -> Vec<Part<ScopedRouteConfiguration>> {
         let collections = self.snapshot.root.children.of_type(SRDS);
-        let scopes = collections.flat_map(|of| of.children.of_type(SRDS));
+        let scopes = collections.flat_map(|collection| collection.children.of_type(SRDS));
         scopes.map(Part::new).collect()
     }
 
-    /// Returns the cluster of a name, if a route or the listener refers to it, or if
-    /// it has a subscription of its own.
+    /// Returns the cluster of a name, if a route or the listener refers to it,
+    /// or if it has a subscription of its own.
     #[must_use]
     pub fn cluster(&self, name: &str) -> Option<ClusterSnapshot> {
         let key = Name::new(name);
         let root = &self.snapshot.root;
-        let own = root.children.find(CDS, &key);
-        let own = own.or_else(|| self.snapshot.subscribed.find(CDS, &key));
-        let own = own.map(Part::new);
-        own.or_else(|| self.routes().iter().find_map(|route| route.cluster(name)))
+        let cluster = root.children.find(CDS, &key);
+        let cluster = cluster.or_else(|| self.snapshot.subscribed.find(CDS, &key));
+        let cluster = cluster.map(Part::new);
+        cluster.or_else(|| self.routes().iter().find_map(|route| route.cluster(name)))
     }
 
     /// Returns the clusters that have subscriptions of their own.
@@ -108,8 +110,8 @@ impl ListenerSnapshot {
         };
         let children = &self.snapshot.root.children;
         let layers = held.layers.iter();
-        let found = layers.filter_map(|name| children.find(RTDS, name));
-        found.map(Part::new).collect()
+        let parts = layers.filter_map(|name| children.find(RTDS, name));
+        parts.map(Part::new).collect()
     }
 
     /// Returns the first error that concerns the whole snapshot (C53): there is
@@ -208,18 +210,18 @@ impl RouteSnapshot {
             .children
             .of_type(VHDS)
             .map(Part::<VirtualHost>::new);
-        let found = on_demand.find_map(|part| part.value())?;
+        let host = on_demand.find_map(|part| part.value())?;
         Some(VirtualHostSnapshot(HostOf::Itself(Arc::clone(
-            found.value(),
+            host.value(),
         ))))
     }
 
     /// Returns why there are no routes: the configuration is missing, or has no
     /// virtual host for the host that the tree is for (C53).
     fn failure(&self) -> Option<WatchError> {
-        let failed = self.routes_part().filter(Part::is_failed);
-        if let Some(failed) = failed {
-            return failed.error().cloned();
+        let failed_part = self.routes_part().filter(Part::is_failed);
+        if let Some(part) = failed_part {
+            return part.error().cloned();
         }
         let host = self.part.key.host.as_ref()?;
         if self.virtual_host(host).is_some() {
@@ -282,6 +284,7 @@ pub trait Show: Clone + Send + 'static {
 pub struct AnySnapshot(pub(super) Arc<RawSnapshot>);
 
 impl AnySnapshot {
+    /// Returns the root as a part of this type.
     pub(super) fn root<T: Send + Sync + 'static>(&self) -> Part<T> {
         Part::new(&self.0.root)
     }

@@ -48,8 +48,9 @@ struct TreeState {
 }
 
 impl Trees {
+    /// Locks the trees. Ignores poison: a panic under the lock is a fault of
+    /// the engine, and others go on.
     fn lock(&self) -> MutexGuard<'_, TreeState> {
-        // A panic while it was held is a fault of the engine, and others go on.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

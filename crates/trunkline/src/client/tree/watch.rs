@@ -34,7 +34,7 @@ use crate::kind::CDS;
 pub struct SnapshotWatch<T> {
     receiver: Shown,
     root: Arc<RootLease>,
-    of: PhantomData<fn() -> T>,
+    value_type: PhantomData<fn() -> T>,
 }
 
 /// A root, which ends with its last reader.
@@ -121,12 +121,13 @@ impl Client {
             params: query.params(&Params::default()),
             ..Key::new(type_url, name, place)
         };
+
         let (id, receiver) = client.trees.add(client, key);
         let client = Arc::clone(client);
         SnapshotWatch {
             receiver,
             root: Arc::new(RootLease { client, id }),
-            of: PhantomData,
+            value_type: PhantomData,
         }
     }
 
@@ -134,18 +135,18 @@ impl Client {
     /// `/init_dump` shows (E1).
     #[must_use]
     pub fn warming(&self) -> Vec<Warming> {
-        let all = self.running().trees.warming().into_iter();
-        let named = |key: &Arc<NodeKey>| (key.type_url.clone(), key.name.clone());
-        let all = all.map(|of| {
-            let (type_url, name) = named(&of.key);
-            let waits_for = of.waits_for.iter().map(named).collect();
+        let nodes = self.running().trees.warming().into_iter();
+        let type_and_name = |key: &Arc<NodeKey>| (key.type_url.clone(), key.name.clone());
+        let resources = nodes.map(|node| {
+            let (type_url, name) = type_and_name(&node.key);
+            let waits_for = node.waits_for.iter().map(type_and_name).collect();
             Warming {
                 type_url,
                 name,
                 waits_for,
             }
         });
-        all.collect()
+        resources.collect()
     }
 
     /// Returns the work that all trees have made since the last call, and resets
@@ -171,8 +172,9 @@ impl<T: Show> SnapshotWatch<T> {
     }
 
     /// Returns the newest snapshot, after waiting for the first if there is none
-    /// yet. A root without a resource has one, too,
-    /// when that is definite or the fetch timeout of its source is over (E1).
+    /// yet. A root without a resource has a snapshot, too, once it is certain
+    /// that the resource does not exist, or the fetch timeout of its source is
+    /// over (E1).
     pub async fn ready(&mut self) -> T {
         match self.snapshot() {
             Some(snapshot) => snapshot,
@@ -199,7 +201,7 @@ impl<T: Show> SnapshotWatch<T> {
         Snapshots {
             snapshots: WatchStream::from_changes(self.receiver),
             _root: self.root,
-            of: PhantomData,
+            value_type: PhantomData,
         }
     }
 
@@ -252,20 +254,21 @@ struct Snapshots<T> {
     snapshots: WatchStream<Option<Arc<RawSnapshot>>>,
     /// The root ends with the stream.
     _root: Arc<RootLease>,
-    of: PhantomData<fn() -> T>,
+    value_type: PhantomData<fn() -> T>,
 }
 
 impl<T: Show> Stream for Snapshots<T> {
     type Item = T;
 
+    /// Passes over the time before the first snapshot.
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         loop {
             let next = std::task::ready!(Pin::new(&mut self.snapshots).poll_next(cx));
             match next {
                 None => return Poll::Ready(None),
                 Some(snapshot) => {
-                    if let Some(shown) = show(snapshot.as_ref()) {
-                        return Poll::Ready(Some(shown));
+                    if let Some(snapshot) = show(snapshot.as_ref()) {
+                        return Poll::Ready(Some(snapshot));
                     }
                 }
             }
@@ -278,7 +281,7 @@ impl<T> Clone for SnapshotWatch<T> {
         Self {
             receiver: self.receiver.clone(),
             root: Arc::clone(&self.root),
-            of: PhantomData,
+            value_type: PhantomData,
         }
     }
 }

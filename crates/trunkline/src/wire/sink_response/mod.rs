@@ -71,10 +71,10 @@ fn read_sotw(raw: Bytes, limits: &Limits) -> Result<ReceivedResponse, DecodeErro
 /// Parses a delta response. Names beyond a limit are a reason to NACK the
 /// response, too.
 fn read_delta(raw: Bytes, limits: &Limits) -> Result<ReceivedResponse, DecodeError> {
-    let checked = DeltaDiscoveryResponse::decode_checked(raw, limits)?;
-    let message = checked.message;
+    let decoded = DeltaDiscoveryResponse::decode_checked(raw, limits)?;
+    let message = decoded.message;
     let mut reader = Reader::new(&message.type_url, limits);
-    for refusal in &checked.refused {
+    for refusal in &decoded.refused {
         reader.reject_nameless(refusal.to_string());
     }
 
@@ -108,6 +108,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// Makes the reader of a response of this type.
     fn new(type_url: &str, limits: &'a Limits) -> Self {
         Self {
             type_url: type_url.into(),

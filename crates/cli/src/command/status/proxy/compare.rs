@@ -45,6 +45,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
+    /// Makes a verdict without a difference.
     fn new(state: State, reason: impl Into<String>) -> Self {
         Self {
             state,

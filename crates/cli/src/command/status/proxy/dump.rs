@@ -170,8 +170,8 @@ impl ProxyDump {
         }
     }
 
-    /// Returns the resource that a body is of, and adds an empty one if it is new. Its
-    /// name is in the body, or else in the entry.
+    /// Returns the resource that a body is of, and adds an empty one if it is
+    /// new. Its name is in the body, or else in the entry.
     fn resource_of(&mut self, shape: &Shape, entry: &Value, body: &Value) -> &mut ProxyResource {
         let mut names = [&body["name"], &body["cluster_name"], &entry["name"]].into_iter();
         let name = names.find_map(Value::as_str).unwrap_or_default();
@@ -182,9 +182,9 @@ impl ProxyDump {
     /// Takes endpoints out that no cluster asks for: those of clusters that have
     /// them inside, or that find them by DNS.
     fn remove_unrequested_endpoints(&mut self) {
-        let asked = self.endpoint_names(|cluster| cluster.active.as_ref());
+        let requested_names = self.endpoint_names(|cluster| cluster.active.as_ref());
         self.resources
-            .retain(|(kind, name), _| kind != kind::EDS || asked.contains(name));
+            .retain(|(kind, name), _| kind != kind::EDS || requested_names.contains(name));
     }
 
     /// Returns whether a cluster that is not in use yet asks for endpoints.

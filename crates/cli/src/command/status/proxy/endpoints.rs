@@ -45,6 +45,7 @@ impl Health {
         }
     }
 
+    /// Returns the word for the health.
     fn word(self) -> &'static str {
         match self {
             Self::Healthy => "HEALTHY",

@@ -98,7 +98,7 @@ impl Served {
     /// Writes the lines in which a body of the proxy differs from one of the
     /// server. Secrets are redacted on both sides.
     pub(super) fn diff(&self, proxy: &Value, served: &Value) -> Result<String> {
-        let (old, new) = match self.type_url == kind::EDS {
+        let (proxy_form, served_form) = match self.type_url == kind::EDS {
             true => {
                 let served = Endpoints::read(served);
                 let proxy = Endpoints::read(proxy).without_findings(&served);
@@ -110,7 +110,10 @@ impl Served {
                 (proxy_json.unwrap_or_default(), served.clone())
             }
         };
-        Ok(write_diff(&output::to_yaml(&old)?, &output::to_yaml(&new)?))
+        Ok(write_diff(
+            &output::to_yaml(&proxy_form)?,
+            &output::to_yaml(&served_form)?,
+        ))
     }
 }
 

@@ -144,10 +144,14 @@ pub(super) fn to_json(node: &str, comparison: &[(Key, Verdict)]) -> Value {
     json!({"node": node, "resources": resources, "notes": limits(comparison)})
 }
 
-/// Returns what cannot be compared of the types that there are.
-fn limits(compared: &[(Key, Verdict)]) -> Vec<&'static str> {
-    let has = |type_url: &str| compared.iter().any(|((other, _), _)| other == type_url);
-    let limits = LIMITS.iter().filter(|(type_url, _)| has(type_url));
+/// Returns what cannot be compared of the types that have a verdict.
+fn limits(verdicts: &[(Key, Verdict)]) -> Vec<&'static str> {
+    let has_type = |type_url: &str| {
+        verdicts
+            .iter()
+            .any(|((compared_type, _), _)| compared_type == type_url)
+    };
+    let limits = LIMITS.iter().filter(|(type_url, _)| has_type(type_url));
     limits.map(|(_, words)| *words).collect()
 }
 

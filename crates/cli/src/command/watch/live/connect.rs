@@ -23,6 +23,7 @@ pub(super) fn make_builder(args: &cli::Watch) -> Result<(ClientBuilder, Servers)
              is given with --server-token-file",
         ));
     }
+
     let cert = remote.tls_cert.as_deref().map(|path| ("--tls-cert", path));
     let key = remote.tls_key.as_deref().map(|path| ("--tls-key", path));
     let token = plane.server_token_file.as_deref();

@@ -24,7 +24,7 @@ pub(super) enum News {
 }
 
 /// The watch of a type, and what it is subscribed to.
-pub(super) struct Followed {
+pub(super) struct TypeWatch {
     pub(super) watch: WatchMany<Raw>,
     /// Wildcards and collections.
     pub(super) scopes: Vec<Subscription<Raw>>,
@@ -36,25 +36,21 @@ pub(super) struct Followed {
 /// Forwards the news of a type until the receiver is dropped.
 pub(super) async fn forward_news(
     index: usize,
-    followed: Followed,
+    type_watch: TypeWatch,
     sender: mpsc::Sender<(usize, News)>,
 ) {
-    let Followed {
-        mut watch,
-        scopes,
-        is_doubtful,
-        ..
-    } = followed;
-    let mut answered = std::pin::pin!(answered(&scopes));
+    let mut watch = type_watch.watch;
+    let mut answers = std::pin::pin!(wait_for_answers(&type_watch.scopes));
     let mut doubt = std::pin::pin!(tokio::time::sleep(DOUBT));
-    let (mut is_answered, mut is_quiet) = (false, is_doubtful);
+    let (mut is_answered, mut is_quiet) = (false, type_watch.is_doubtful);
+
     loop {
         let news = tokio::select! {
             changes = watch.changed() => {
                 is_quiet = false;
                 News::Changes(changes)
             }
-            answer = &mut answered, if !is_answered => {
+            answer = &mut answers, if !is_answered => {
                 is_answered = true;
                 is_quiet = false;
                 // The resources of the answer go before it.
@@ -78,7 +74,11 @@ pub(super) async fn forward_news(
     }
 }
 
-async fn answered(scopes: &[Subscription<Raw>]) -> Result<(), WatchError> {
+/// Waits until all wildcards and collections have full answers.
+///
+/// # Errors
+/// No control plane can be reached, or one of them has another error.
+async fn wait_for_answers(scopes: &[Subscription<Raw>]) -> Result<(), WatchError> {
     for scope in scopes {
         scope.answered().await?;
     }

@@ -7,7 +7,7 @@ use trunkline::client::{Raw, State};
 use trunkline::{Name, TypeUrl};
 use trunkline_proto::redact;
 
-use super::seen::{InUse, What};
+use super::seen::{InUse, NameEvent};
 use crate::admin::{show_file_form, timestamp};
 use crate::cli::WatchOutput;
 use crate::failure::Result;
@@ -19,7 +19,7 @@ pub(super) fn write_event(
     output: WatchOutput,
     type_url: &TypeUrl,
     name: &Name,
-    event: &What,
+    event: &NameEvent,
     state: &State<Raw>,
 ) -> Result<String> {
     let label = format!("{}/{name}", kinds::short(type_url));
@@ -55,41 +55,41 @@ pub(super) fn write_event(
 }
 
 /// Describes the version of the resource, or the error if there is none.
-fn event_details(event: &What, state: &State<Raw>) -> String {
+fn event_details(event: &NameEvent, state: &State<Raw>) -> String {
     let version = state.value().map(|value| value.version().as_str());
     let version = version.unwrap_or_default();
     let error = event_error(event, state).unwrap_or_default();
     match event {
-        What::Added | What::Changed | What::Recovered => {
+        NameEvent::Added | NameEvent::Changed | NameEvent::Recovered => {
             let size = state.value().map_or(0, |value| value.body().len());
             format!(" version {version:?}, {size} bytes")
         }
-        What::Removed if error.is_empty() => String::new(),
-        What::Removed | What::Failed(_, InUse::No) => format!(": {error}"),
-        What::Failed(_, InUse::Yes) => format!(": {error}; version {version:?} stays in use"),
+        NameEvent::Removed if error.is_empty() => String::new(),
+        NameEvent::Removed | NameEvent::Failed(_, InUse::No) => format!(": {error}"),
+        NameEvent::Failed(_, InUse::Yes) => format!(": {error}; version {version:?} stays in use"),
     }
 }
 
 /// Returns the error of the event, without secrets that it may quote. Returns
 /// `None` if the event is no failure.
-fn event_error(event: &What, state: &State<Raw>) -> Option<String> {
+fn event_error(event: &NameEvent, state: &State<Raw>) -> Option<String> {
     match event {
-        What::Removed | What::Failed(..) => {
+        NameEvent::Removed | NameEvent::Failed(..) => {
             let error = state.error()?;
             Some(redact::quoted(&error.message).into_owned())
         }
-        What::Added | What::Changed | What::Recovered => None,
+        NameEvent::Added | NameEvent::Changed | NameEvent::Recovered => None,
     }
 }
 
 /// Returns the resource in the form of a file. Returns `None` if the event does
 /// not bring a new resource.
-fn event_body(type_url: &TypeUrl, event: &What, state: &State<Raw>) -> Option<Value> {
+fn event_body(type_url: &TypeUrl, event: &NameEvent, state: &State<Raw>) -> Option<Value> {
     match event {
-        What::Added | What::Changed => {
+        NameEvent::Added | NameEvent::Changed => {
             let value = state.value()?;
             Some(show_file_form(type_url, value.resource()))
         }
-        What::Removed | What::Recovered | What::Failed(..) => None,
+        NameEvent::Removed | NameEvent::Recovered | NameEvent::Failed(..) => None,
     }
 }

@@ -23,8 +23,8 @@ use trunkline::{Name, TypeUrl};
 
 use self::follow::{News, forward_news};
 use self::notices::{Connections, Notice, notices};
-use self::seen::{Known, What};
-use self::select::{Wanted, parse_selections};
+use self::seen::{NameEvent, TypeRecord};
+use self::select::{TypeSelection, parse_selections};
 use crate::cli;
 use crate::command::control_plane::Servers;
 use crate::command::events::print_line;
@@ -51,34 +51,32 @@ pub(super) fn run(args: &cli::Watch) -> Result<()> {
 /// Follows one listener or cluster, with all resources below it.
 fn run_tree(args: &cli::Watch) -> Result<()> {
     let root = tree::Root::parse(args)?;
-    let prepared = prepare(args)?;
+    let parts = prepare(args)?;
     run_request(async {
-        let client = prepared.builder.build();
-        let connections = Connections::new(prepared.servers, args.plane.once);
+        let client = parts.builder.build();
+        let connections = Connections::new(parts.servers, args.plane.once);
 
         let mut printer = tree::Printer::new(args, connections);
-        let record_failed = prepared.record_failed;
-        printer
-            .run(&client, root, prepared.notices, record_failed)
-            .await
+        let write_error = parts.write_error;
+        printer.run(&client, root, parts.notices, write_error).await
     })
 }
 
 /// A client, and what tells of it.
-struct Prepared {
+struct ClientParts {
     builder: ClientBuilder,
     servers: Servers,
     notices: mpsc::Receiver<Notice>,
-    record_failed: Option<oneshot::Receiver<io::Error>>,
+    write_error: Option<oneshot::Receiver<io::Error>>,
 }
 
 /// Makes the builder of the client from the flags, with the observers for
 /// notices and for the recording.
-fn prepare(args: &cli::Watch) -> Result<Prepared> {
+fn prepare(args: &cli::Watch) -> Result<ClientParts> {
     let (builder, servers) = connect::make_builder(args)?;
     let (narrator, notices) = notices();
     let mut builder = builder.observer(Arc::new(narrator));
-    let mut record_failed = None;
+    let mut write_error = None;
     if let Some(path) = &args.plane.record {
         let path_text = path.display();
         let (recorder, write_failure) = Recorder::create(path).map_err(|error| match error.kind() {
@@ -90,52 +88,52 @@ fn prepare(args: &cli::Watch) -> Result<Prepared> {
         })?;
         eprintln!("warning: {path_text} will hold secrets as they are received");
         builder = builder.observer(Arc::new(recorder));
-        record_failed = Some(write_failure);
+        write_error = Some(write_failure);
     }
 
-    Ok(Prepared {
+    Ok(ClientParts {
         builder,
         servers,
         notices,
-        record_failed,
+        write_error,
     })
 }
 
 /// Follows resources by their types.
 fn run_types(args: &cli::Watch) -> Result<()> {
     let selections = parse_selections(args)?;
-    let prepared = prepare(args)?;
+    let parts = prepare(args)?;
     run_request(async {
-        let client = prepared.builder.build();
+        let client = parts.builder.build();
         let (sender, news) = mpsc::channel(WAITING);
         let mut live = Live {
             args,
-            known: selections.iter().map(Known::new).collect(),
-            unanswered: selections.len(),
-            connections: Connections::new(prepared.servers, args.plane.once),
+            types: selections.iter().map(TypeRecord::new).collect(),
+            unanswered_count: selections.len(),
+            connections: Connections::new(parts.servers, args.plane.once),
         };
-        for (index, wanted) in selections.iter().enumerate() {
-            let task = subscribe(&client, wanted)?;
+        for (index, selection) in selections.iter().enumerate() {
+            let task = subscribe(&client, selection)?;
             tokio::spawn(forward_news(index, task, sender.clone()));
         }
 
-        let (notices, record_failed) = (prepared.notices, prepared.record_failed);
-        live.run(news, notices, record_failed).await
+        let (notices, write_error) = (parts.notices, parts.write_error);
+        live.run(news, notices, write_error).await
     })
 }
 
 /// Subscribes to the selected resources of a type.
-fn subscribe(client: &Client, wanted: &Wanted) -> Result<follow::Followed> {
+fn subscribe(client: &Client, selection: &TypeSelection) -> Result<follow::TypeWatch> {
     let mut subscriptions = Vec::new();
-    for query in wanted.queries()? {
+    for query in selection.queries()? {
         subscriptions.push(client.subscribe(query).map_err(Failure::usage)?);
     }
     let (scopes, names) = subscriptions
         .into_iter()
-        .zip(&wanted.selectors)
+        .zip(&selection.selectors)
         .partition::<Vec<_>, _>(|(_, selector)| selector.is_scope);
-    Ok(follow::Followed {
-        watch: client.watch_many(wanted.all()?),
+    Ok(follow::TypeWatch {
+        watch: client.watch_many(selection.all()?),
         scopes: scopes
             .into_iter()
             .map(|(subscription, _)| subscription)
@@ -144,7 +142,7 @@ fn subscribe(client: &Client, wanted: &Wanted) -> Result<follow::Followed> {
             .into_iter()
             .map(|(subscription, _)| subscription)
             .collect(),
-        is_doubtful: wanted.is_doubtful(),
+        is_doubtful: selection.is_doubtful(),
     })
 }
 
@@ -152,9 +150,9 @@ fn subscribe(client: &Client, wanted: &Wanted) -> Result<follow::Followed> {
 struct Live<'a> {
     args: &'a cli::Watch,
     /// What was told, by type.
-    known: Vec<Known>,
+    types: Vec<TypeRecord>,
     /// Types whose wildcards and collections have no full answer yet.
-    unanswered: usize,
+    unanswered_count: usize,
     connections: Connections,
 }
 
@@ -173,12 +171,13 @@ impl Live<'_> {
         &mut self,
         mut news: mpsc::Receiver<(usize, News)>,
         mut notices: mpsc::Receiver<Notice>,
-        record_failed: Option<oneshot::Receiver<io::Error>>,
+        write_error: Option<oneshot::Receiver<io::Error>>,
     ) -> Result<()> {
         let mut signals = Ends::new()?;
-        let mut record_error = std::pin::pin!(wait_for_error(record_failed));
-        let once = self.args.plane.once;
+        let mut record_error = std::pin::pin!(wait_for_error(write_error));
+        let is_once = self.args.plane.once;
         let mut deadline = std::pin::pin!(tokio::time::sleep(self.args.plane.timeout));
+
         loop {
             let end = tokio::select! {
                 biased;
@@ -191,7 +190,7 @@ impl Live<'_> {
                     None
                 }
                 Some((index, news)) = news.recv() => self.print_news(index, news)?,
-                () = &mut deadline, if once => return Err(self.timeout_failure()),
+                () = &mut deadline, if is_once => return Err(self.timeout_failure()),
             };
             match end {
                 None => {}
@@ -212,7 +211,7 @@ impl Live<'_> {
                     }
                 }
             }
-            News::Answered => self.unanswered -= 1,
+            News::Answered => self.unanswered_count -= 1,
             News::Unreachable if self.args.plane.once => {
                 return Err(unreachable(&self.connections));
             }
@@ -220,22 +219,23 @@ impl Live<'_> {
             News::Silent => eprintln!(
                 "nothing is received of {}; many control planes send all of a type for listeners \
                  and clusters only: name the resources",
-                self.known[index].short()
+                self.types[index].short()
             ),
         }
-        let is_answered = self.unanswered == 0 && self.known.iter().all(Known::is_answered);
+        let is_answered =
+            self.unanswered_count == 0 && self.types.iter().all(TypeRecord::is_answered);
         Ok((self.args.plane.once && is_answered).then_some(End::Answered))
     }
 
     /// Prints the events of a name that a new state means. Returns `false` if
     /// standard output is closed.
     fn print_state(&mut self, index: usize, name: &Name, state: &State<Raw>) -> Result<bool> {
-        let once = self.args.plane.once;
-        for event in self.known[index].record_state(name, state) {
-            if once && matches!(event, What::Failed(Cause::Unreachable, _)) {
+        let is_once = self.args.plane.once;
+        for event in self.types[index].record_state(name, state) {
+            if is_once && matches!(event, NameEvent::Failed(Cause::Unreachable, _)) {
                 return Err(unreachable(&self.connections));
             }
-            let type_url: &TypeUrl = &self.known[index].type_url;
+            let type_url: &TypeUrl = &self.types[index].type_url;
             let text = form::write_event(self.args.plane.output, type_url, name, &event, state)?;
             if !print_line(text.as_bytes())? {
                 return Ok(false);
@@ -249,7 +249,7 @@ impl Live<'_> {
     /// # Errors
     /// A name has no resource.
     fn check_missing(&self) -> Result<()> {
-        let missing: Vec<String> = self.known.iter().flat_map(Known::missing).collect();
+        let missing: Vec<String> = self.types.iter().flat_map(TypeRecord::missing).collect();
         match missing.is_empty() {
             true => Ok(()),
             false => Err(Failure::wrong(format!("not found: {}", missing.join(", ")))),
@@ -259,12 +259,13 @@ impl Live<'_> {
     /// Makes the failure of `--once` whose time is over, with the names that
     /// have no answer.
     fn timeout_failure(&self) -> Failure {
-        let unanswered: Vec<String> = self.known.iter().flat_map(Known::unanswered).collect();
+        let unanswered_names: Vec<String> =
+            self.types.iter().flat_map(TypeRecord::unanswered).collect();
         let seconds = self.args.plane.timeout.as_secs_f64();
         let servers = self.connections.servers();
-        let awaited = match unanswered.is_empty() {
+        let awaited = match unanswered_names.is_empty() {
             true => "all that was asked for".to_owned(),
-            false => unanswered.join(", "),
+            false => unanswered_names.join(", "),
         };
         Failure::timed_out(format!(
             "{servers} has not answered {awaited} in {seconds} s; wait longer with --timeout, or name \

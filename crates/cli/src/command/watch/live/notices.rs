@@ -32,6 +32,8 @@ pub(super) fn notices() -> (Narrator, mpsc::Receiver<Notice>) {
 }
 
 impl Observer for Narrator {
+    /// Sends a notice about the connection to a server, or about a response
+    /// with a mistake. Other events have no notice.
     fn observe(&self, event: &ClientEvent<'_>) {
         let server = |stream: &StreamInfo| stream.server.address.to_string();
 
@@ -45,12 +47,14 @@ impl Observer for Narrator {
             ClientEvent::Judged {
                 stream, verdict, ..
             } => {
-                // A rejected resource with a name is reported as an event of the name.
+                // A rejected resource with a name is reported as an event of
+                // the name.
                 let mut rejected = verdict.rejected.iter();
-                let Some(unnamed) = rejected.find(|rejection| rejection.name.is_none()) else {
+                let Some(nameless_rejection) = rejected.find(|rejection| rejection.name.is_none())
+                else {
                     return;
                 };
-                let reason = redact::quoted(&unnamed.reason);
+                let reason = redact::quoted(&nameless_rejection.reason);
                 let message = format!("a resource without a name was rejected: {reason}");
                 Notice::Bad(server(stream), message)
             }
@@ -72,49 +76,37 @@ enum Link {
 
 /// The connections to all servers, as they were told.
 pub(super) struct Connections {
-    given: Servers,
+    given_servers: Servers,
     /// The first answer is the last: nothing is tried again.
-    once: bool,
+    is_once: bool,
     links: BTreeMap<String, Link>,
 }
 
 impl Connections {
     /// Makes the record of the servers before the first connection.
-    pub(super) fn new(given: Servers, once: bool) -> Self {
+    pub(super) fn new(given_servers: Servers, is_once: bool) -> Self {
         Self {
-            given,
-            once,
+            given_servers,
+            is_once,
             links: BTreeMap::new(),
         }
     }
 
     /// Returns the servers that were given, for people.
     pub(super) fn servers(&self) -> &str {
-        &self.given.shown
+        &self.given_servers.shown
     }
 
     /// Returns what to look at if no server can be reached.
     pub(super) fn hint(&self) -> &'static str {
-        self.given.hint
+        self.given_servers.hint
     }
 
     /// Records a notice, and returns its sentence for the user. Returns `None`
     /// for an attempt that fails like the previous one.
     pub(super) fn describe_notice(&mut self, notice: Notice) -> Option<String> {
         match notice {
-            Notice::Connecting(server) => {
-                if self.links.contains_key(&server) {
-                    return None;
-                }
-                let is_down = |link: &Link| *link == Link::Down;
-                let is_fallback = self.links.values().any(is_down);
-                let sentence = match is_fallback {
-                    true => format!("falling back to {server}"),
-                    false => format!("connecting to {server}"),
-                };
-                self.links.insert(server, Link::New);
-                Some(sentence)
-            }
+            Notice::Connecting(server) => self.describe_attempt(server),
             Notice::Connected(server) => {
                 let previous_link = self.links.insert(server.clone(), Link::Up);
                 match previous_link {
@@ -123,26 +115,44 @@ impl Connections {
                     Some(Link::New) | None => Some(format!("connected to {server}")),
                 }
             }
-            Notice::Disconnected(server, reason) => {
-                let previous_link = self.links.insert(server.clone(), Link::Down);
-                let what = match previous_link {
-                    Some(Link::Down) => return None,
-                    Some(Link::Up) => "the connection is lost",
-                    Some(Link::New) | None => "no connection",
-                };
-                Some(match (self.once, previous_link) {
-                    (true, _) => format!("{server}: {what}: {reason}"),
-                    (false, Some(Link::Up)) => {
-                        format!("{server}: {what}, trying again: {reason}")
-                    }
-                    (false, _) => {
-                        let hint = self.given.hint;
-                        format!("{server}: {what}, trying again: {reason} ({hint})")
-                    }
-                })
-            }
-            Notice::Bad(server, what) => Some(format!("warning: {server}: {what}")),
+            Notice::Disconnected(server, reason) => self.describe_loss(server, &reason),
+            Notice::Bad(server, problem) => Some(format!("warning: {server}: {problem}")),
         }
+    }
+
+    /// Records the first attempt to connect to a server, and returns its
+    /// sentence. Returns `None` for a later attempt.
+    fn describe_attempt(&mut self, server: String) -> Option<String> {
+        if self.links.contains_key(&server) {
+            return None;
+        }
+        let is_down = |link: &Link| *link == Link::Down;
+        let is_fallback = self.links.values().any(is_down);
+        let sentence = match is_fallback {
+            true => format!("falling back to {server}"),
+            false => format!("connecting to {server}"),
+        };
+        self.links.insert(server, Link::New);
+        Some(sentence)
+    }
+
+    /// Records the end of a connection or of an attempt, and returns its
+    /// sentence. Returns `None` if the connection was down before.
+    fn describe_loss(&mut self, server: String, reason: &str) -> Option<String> {
+        let previous_link = self.links.insert(server.clone(), Link::Down);
+        let event = match previous_link {
+            Some(Link::Down) => return None,
+            Some(Link::Up) => "the connection is lost",
+            Some(Link::New) | None => "no connection",
+        };
+        Some(match (self.is_once, previous_link) {
+            (true, _) => format!("{server}: {event}: {reason}"),
+            (false, Some(Link::Up)) => format!("{server}: {event}, trying again: {reason}"),
+            (false, _) => {
+                let hint = self.given_servers.hint;
+                format!("{server}: {event}, trying again: {reason} ({hint})")
+            }
+        })
     }
 }
 
@@ -150,12 +160,12 @@ impl Connections {
 mod tests {
     use super::*;
 
-    fn connections(once: bool) -> Connections {
+    fn connections(is_once: bool) -> Connections {
         let given = Servers {
             shown: "a, b".into(),
             hint: "look there",
         };
-        Connections::new(given, once)
+        Connections::new(given, is_once)
     }
 
     #[test]

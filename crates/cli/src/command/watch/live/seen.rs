@@ -6,12 +6,12 @@ use trunkline::client::{Cause, Origin, Raw, State, WatchError};
 use trunkline::{Name, Resource, TypeUrl};
 
 use super::ByName;
-use super::select::Wanted;
+use super::select::TypeSelection;
 use crate::kinds;
 
 /// What happened to a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum NameEvent {
     Added,
     Changed,
     Removed,
@@ -28,7 +28,7 @@ pub(super) enum InUse {
     No,
 }
 
-impl What {
+impl NameEvent {
     /// Returns the word for the event.
     pub(super) fn word(self) -> &'static str {
         match self {
@@ -48,53 +48,56 @@ impl What {
 }
 
 /// What was told of the names of a type.
-pub(super) struct Known {
+pub(super) struct TypeRecord {
     pub(super) type_url: TypeUrl,
     /// Names that were asked for by themselves.
-    asked: Vec<Name>,
+    requested_names: Vec<Name>,
     /// Wildcards and collections that were asked for.
     scopes: Vec<String>,
-    told: ByName<Told>,
+    records: ByName<NameRecord>,
 }
 
 /// What was told of a name last.
 #[derive(Default)]
-struct Told {
+struct NameRecord {
     resource: Option<Arc<Resource>>,
     error: Option<WatchError>,
 }
 
-impl Known {
+impl TypeRecord {
     /// Makes the record of a type whose resources are all unknown yet.
-    pub(super) fn new(wanted: &Wanted) -> Self {
+    pub(super) fn new(selection: &TypeSelection) -> Self {
         let texts = |is_scope| {
-            let selectors = wanted.selectors.iter();
+            let selectors = selection.selectors.iter();
             selectors
                 .filter(move |selector| selector.is_scope == is_scope)
                 .map(|selector| selector.text.as_str())
         };
         Self {
-            type_url: wanted.type_url.clone(),
-            asked: texts(false).map(Name::new).collect(),
+            type_url: selection.type_url.clone(),
+            requested_names: texts(false).map(Name::new).collect(),
             scopes: texts(true).map(str::to_owned).collect(),
-            told: ByName::new(),
+            records: ByName::new(),
         }
     }
 
+    /// Returns the short name of the type, such as `cds`.
     pub(super) fn short(&self) -> &str {
         kinds::short(&self.type_url)
     }
 
     /// Returns whether each name that was asked for has a state.
     pub(super) fn is_answered(&self) -> bool {
-        self.asked.iter().all(|name| self.told.contains_key(name))
+        self.requested_names
+            .iter()
+            .all(|name| self.records.contains_key(name))
     }
 
     /// Returns the requested names that have no answer. If every name has one,
     /// returns the wildcards and collections instead.
     pub(super) fn unanswered(&self) -> Vec<String> {
-        let names = self.asked.iter();
-        let names = names.filter(|name| !self.told.contains_key(*name));
+        let names = self.requested_names.iter();
+        let names = names.filter(|name| !self.records.contains_key(*name));
         let names: Vec<String> = names.map(|name| self.label(name.as_str())).collect();
         match names.is_empty() {
             true => self.scopes.iter().map(|scope| self.label(scope)).collect(),
@@ -105,16 +108,17 @@ impl Known {
     /// Returns the requested names that have no resource; and the wildcards and
     /// collections, if no resource of the type exists at all.
     pub(super) fn missing(&self) -> Vec<String> {
-        let has_resource = |told: &Told| told.resource.is_some();
-        let names = self.asked.iter();
-        let names = names.filter(|name| !self.told.get(*name).is_some_and(has_resource));
+        let has_resource = |record: &NameRecord| record.resource.is_some();
+        let names = self.requested_names.iter();
+        let names = names.filter(|name| !self.records.get(*name).is_some_and(has_resource));
         let mut missing: Vec<String> = names.map(|name| self.label(name.as_str())).collect();
-        if !self.told.values().any(has_resource) {
+        if !self.records.values().any(has_resource) {
             missing.extend(self.scopes.iter().map(|scope| self.label(scope)));
         }
         missing
     }
 
+    /// Returns a name with its type before it.
     fn label(&self, name: &str) -> String {
         format!("{}/{name}", self.short())
     }
@@ -122,23 +126,23 @@ impl Known {
     /// Records the newest state of a name, and returns the events since the
     /// state before. A lost connection is no event of a resource that stays in
     /// use: it is reported for the server itself.
-    pub(super) fn record_state(&mut self, name: &Name, state: &State<Raw>) -> Vec<What> {
+    pub(super) fn record_state(&mut self, name: &Name, state: &State<Raw>) -> Vec<NameEvent> {
         let origin = state.value().map(|value| value.origin());
         if state.is_pending() || origin == Some(Origin::Static) {
             return Vec::new();
         }
-        let is_requested = self.asked.contains(name);
-        let mut record = self.told.remove(name).unwrap_or_default();
+        let is_requested = self.requested_names.contains(name);
+        let mut record = self.records.remove(name).unwrap_or_default();
         let resource = state.value().map(|value| Arc::clone(value.resource()));
         let events = record.record(resource, state.error().cloned(), is_requested);
         if record.resource.is_some() || is_requested {
-            self.told.insert(name.clone(), record);
+            self.records.insert(name.clone(), record);
         }
         events
     }
 }
 
-impl Told {
+impl NameRecord {
     /// Records the newest resource and error, and returns the events.
     /// `is_requested` says whether the client subscribed to the name itself: of
     /// other names, only those that have a resource or are rejected are
@@ -148,14 +152,14 @@ impl Told {
         resource: Option<Arc<Resource>>,
         error: Option<WatchError>,
         is_requested: bool,
-    ) -> Vec<What> {
+    ) -> Vec<NameEvent> {
         let previous = std::mem::replace(&mut self.resource, resource);
         let mut events = Vec::new();
 
         match (&previous, &self.resource) {
-            (None, Some(_)) => events.push(What::Added),
-            (Some(old), Some(new)) if !is_same(old, new) => events.push(What::Changed),
-            (Some(_), None) => events.push(What::Removed),
+            (None, Some(_)) => events.push(NameEvent::Added),
+            (Some(old), Some(new)) if !is_same(old, new) => events.push(NameEvent::Changed),
+            (Some(_), None) => events.push(NameEvent::Removed),
             _ => {}
         }
 
@@ -168,11 +172,11 @@ impl Told {
         let previous_error = std::mem::replace(&mut self.error, error);
 
         match (&previous_error, &self.error) {
-            (Some(_), None) if events.is_empty() => events.push(What::Recovered),
+            (Some(_), None) if events.is_empty() => events.push(NameEvent::Recovered),
             (old_error, Some(error)) if old_error.as_ref() != Some(error) => {
-                let is_explained = events == [What::Removed] && error.cause.is_definite();
+                let is_explained = events == [NameEvent::Removed] && error.cause.is_definite();
                 if !is_explained && (is_relevant || error.cause == Cause::Rejected) {
-                    events.push(What::Failed(error.cause, self.in_use()));
+                    events.push(NameEvent::Failed(error.cause, self.in_use()));
                 }
             }
             _ => {}
@@ -180,6 +184,7 @@ impl Told {
         events
     }
 
+    /// Returns whether a resource is in use in spite of an error.
     fn in_use(&self) -> InUse {
         match self.resource {
             Some(_) => InUse::Yes,
@@ -188,6 +193,7 @@ impl Told {
     }
 }
 
+/// Returns whether the error is that no control plane can be reached.
 fn is_unreachable(error: Option<&WatchError>) -> bool {
     error.is_some_and(|error| error.cause == Cause::Unreachable)
 }
@@ -213,42 +219,45 @@ mod tests {
 
     #[test]
     fn a_resource_is_told_when_it_comes_changes_and_goes() {
-        let mut told = Told::default();
-        assert_eq!(told.record(resource("1"), None, false), [What::Added]);
+        let mut told = NameRecord::default();
+        assert_eq!(told.record(resource("1"), None, false), [NameEvent::Added]);
         assert_eq!(told.record(resource("1"), None, false), []);
-        assert_eq!(told.record(resource("2"), None, false), [What::Changed]);
+        assert_eq!(
+            told.record(resource("2"), None, false),
+            [NameEvent::Changed]
+        );
         let gone = told.record(None, error(Cause::Deleted), false);
-        assert_eq!(gone, [What::Removed]);
-        assert_eq!(told.record(resource("2"), None, false), [What::Added]);
+        assert_eq!(gone, [NameEvent::Removed]);
+        assert_eq!(told.record(resource("2"), None, false), [NameEvent::Added]);
     }
 
     #[test]
     fn a_rejection_is_told_once_and_ends() {
-        let mut told = Told::default();
+        let mut told = NameRecord::default();
         told.record(resource("1"), None, false);
-        let rejected = What::Failed(Cause::Rejected, InUse::Yes);
+        let rejected = NameEvent::Failed(Cause::Rejected, InUse::Yes);
         let mut take = |error| told.record(resource("1"), error, false);
         assert_eq!(take(error(Cause::Rejected)), [rejected]);
         assert_eq!(take(error(Cause::Rejected)), []);
         assert_eq!(take(error(Cause::Unreachable)), []);
         assert_eq!(take(error(Cause::Rejected)), []);
-        assert_eq!(take(None), [What::Recovered]);
+        assert_eq!(take(None), [NameEvent::Recovered]);
         assert_eq!(take(None), []);
     }
 
     #[test]
     fn what_comes_together_is_told_together() {
-        let mut told = Told::default();
+        let mut told = NameRecord::default();
         let happened = told.record(resource("1"), error(Cause::Rejected), false);
-        let rejected = What::Failed(Cause::Rejected, InUse::Yes);
-        assert_eq!(happened, [What::Added, rejected]);
+        let rejected = NameEvent::Failed(Cause::Rejected, InUse::Yes);
+        assert_eq!(happened, [NameEvent::Added, rejected]);
     }
 
     #[test]
     fn a_name_that_was_asked_for_hears_why_it_has_nothing() {
         for cause in [Cause::Silent, Cause::Deleted, Cause::Unreachable] {
-            let failed = What::Failed(cause, InUse::No);
-            let (mut asked, mut other) = (Told::default(), Told::default());
+            let failed = NameEvent::Failed(cause, InUse::No);
+            let (mut asked, mut other) = (NameRecord::default(), NameRecord::default());
             assert_eq!(asked.record(None, error(cause), true), [failed]);
             assert_eq!(other.record(None, error(cause), false), []);
         }

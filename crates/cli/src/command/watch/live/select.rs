@@ -6,7 +6,7 @@ use trunkline::kind::Kind;
 use trunkline_core::name::Selector as Selects;
 
 use crate::cli;
-use crate::command::selected::parse_words;
+use crate::command::selection::parse_words;
 use crate::failure::{Failure, Result};
 use crate::kinds;
 
@@ -14,8 +14,8 @@ use crate::kinds;
 const NAME_BYTES: usize = 4096;
 const ALL: &str = "*";
 
-/// What is wanted of one type.
-pub(super) struct Wanted {
+/// What is to be followed of one type.
+pub(super) struct TypeSelection {
     pub(super) type_url: TypeUrl,
     pub(super) selectors: Vec<Selector>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Selector {
     pub(super) is_scope: bool,
 }
 
-impl Wanted {
+impl TypeSelection {
     /// Makes a query for each selector.
     ///
     /// # Errors
@@ -43,6 +43,10 @@ impl Wanted {
         self.query(ALL)
     }
 
+    /// Makes the query of a selector.
+    ///
+    /// # Errors
+    /// The text is no name and no glob.
     fn query(&self, text: &str) -> Result<Query<Raw>> {
         let wrong = |error| Failure::usage(format!("{text:?}: {error}"));
         Query::raw(self.type_url.as_str(), text).map_err(wrong)
@@ -60,29 +64,30 @@ impl Wanted {
 ///
 /// # Errors
 /// There are none, a type is unknown, or a type has no wildcard.
-pub(super) fn parse_selections(args: &cli::Watch) -> Result<Vec<Wanted>> {
-    let selected = parse_words(&args.words)?;
-    if selected.is_empty() {
+pub(super) fn parse_selections(args: &cli::Watch) -> Result<Vec<TypeSelection>> {
+    let selections = parse_words(&args.words)?;
+    if selections.is_empty() {
         return Err(Failure::usage(
             "which resources? Give a type, such as `trunkline watch cds --server ADDR`, and names \
              if not all of it",
         ));
     }
-    let mut wanted_types = Vec::new();
-    for selection in selected {
+
+    let mut type_selections = Vec::new();
+    for selection in selections {
         let names = match selection.names.is_empty() {
             true => vec![ALL.to_owned()],
             false => selection.names,
         };
         let selectors: Result<Vec<_>> = names.into_iter().map(parse_selector).collect();
-        let wanted = Wanted {
+        let type_selection = TypeSelection {
             type_url: selection.type_url,
             selectors: selectors?,
         };
-        refuse_wildcard(&wanted)?;
-        wanted_types.push(wanted);
+        refuse_wildcard(&type_selection)?;
+        type_selections.push(type_selection);
     }
-    Ok(wanted_types)
+    Ok(type_selections)
 }
 
 /// Parses a selector: a name, a collection or the wildcard.
@@ -96,12 +101,16 @@ fn parse_selector(text: String) -> Result<Selector> {
 }
 
 /// Refuses the wildcard of a type whose resources are sent by name only (S66).
-fn refuse_wildcard(wanted: &Wanted) -> Result<()> {
-    let has_wildcard = wanted.selectors.iter().any(|selector| selector.text == ALL);
-    if !has_wildcard || !Kind::of(&wanted.type_url).on_demand {
+/// Does nothing for a selection without a wildcard.
+fn refuse_wildcard(selection: &TypeSelection) -> Result<()> {
+    let has_wildcard = selection
+        .selectors
+        .iter()
+        .any(|selector| selector.text == ALL);
+    if !has_wildcard || !Kind::of(&selection.type_url).on_demand {
         return Ok(());
     }
-    let short = kinds::short(&wanted.type_url);
+    let short = kinds::short(&selection.type_url);
     Err(Failure::usage(format!(
         "{short} are sent by name only; give names, such as `trunkline watch {short} \
          routes/www.example.com --server ADDR`: the route configuration, a slash, the host"

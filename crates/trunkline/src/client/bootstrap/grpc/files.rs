@@ -46,6 +46,7 @@ fn read_refresh(config: &Part<'_, '_>) -> Option<Duration> {
     refresh.or_else(|| part.scope.mistake(Problem::Invalid { reason }))
 }
 
+/// Returns a file as the place of a PEM.
 pub(super) fn pem(path: PathBuf) -> Pem {
     Pem::File(path)
 }

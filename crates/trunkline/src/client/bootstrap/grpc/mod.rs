@@ -87,26 +87,18 @@ fn resolve(root: &Part<'_, '_>, mut node: Node) -> Option<Bootstrap> {
     let templates = ListenerTemplates::default();
     let ads = ConfigSource::from(Specifier::Api(Arc::new(servers??)));
     Some(Bootstrap {
-        node,
         ads: Some(ads),
         lds: Some(ConfigSource::ads()),
         cds: Some(ConfigSource::ads()),
-        lds_locator: None,
-        cds_locator: None,
-        static_resources: Vec::new(),
         authorities: authorities?,
-        config_sources: Vec::new(),
-        default_config_source: None,
-        runtime: Vec::new(),
         templates: ListenerTemplates {
             client: client?.map_or(templates.client, str::to_owned),
             server: server?.map(str::to_owned),
         },
         certificate_providers,
         parameters,
-        warnings: Vec::new(),
-        statics: Arc::new(Statics::default()),
         self_is_ads: true,
+        ..Bootstrap::without_sources(node, Statics::default())
     })
 }
 

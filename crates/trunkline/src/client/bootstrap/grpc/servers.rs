@@ -74,7 +74,7 @@ fn read_features(part: &Part<'_, '_>) -> Features {
                 set_feature(&mut features, ERROR, true);
                 let remedy = "it is taken for resource_timer_is_transient_error; write that";
                 item.scope
-                    .ignored(format!("the spelling {FAILURE:?}"), remedy);
+                    .warn_ignored(format!("the spelling {FAILURE:?}"), remedy);
             }
             Some(name) => {
                 set_feature(&mut features, name, true);

@@ -68,19 +68,19 @@ impl Resolver<'_> {
         }
 
         let services = source.grpc_services.iter().enumerate();
-        let resolved: Vec<_> = services
+        let results: Vec<_> = services
             .map(|(index, service)| {
                 self.resolve_service(service, &scope.index("grpc_services", index))
             })
             .collect();
-        if resolved.is_empty() {
+        if results.is_empty() {
             let remedy = "add grpc_services: [{envoy_grpc: {cluster_name: ...}}]";
             return scope.missing("the control plane", remedy);
         }
 
-        let resolved = resolved.into_iter().collect::<Option<Vec<_>>>()?;
-        let backoff = resolved.first().map(|(_, backoff)| *backoff)?;
-        let servers = resolved.into_iter().map(|(server, _)| Arc::new(server));
+        let results = results.into_iter().collect::<Option<Vec<_>>>()?;
+        let backoff = results.first().map(|(_, backoff)| *backoff)?;
+        let servers = results.into_iter().map(|(server, _)| Arc::new(server));
         Some((servers.collect(), backoff))
     }
 
@@ -95,17 +95,17 @@ impl Resolver<'_> {
         }
 
         let names = source.cluster_names.iter().enumerate();
-        let resolved: Vec<_> = names
+        let results: Vec<_> = names
             .map(|(index, name)| {
                 let upstream = self.resolve_cluster(name, &scope.index("cluster_names", index))?;
                 Some(Arc::new(ControlPlane::from(upstream)))
             })
             .collect();
-        if resolved.is_empty() {
+        if results.is_empty() {
             return scope.missing("the control plane", "add cluster_names: [...]");
         }
 
-        let servers = resolved.into_iter().collect::<Option<Vec<_>>>()?;
+        let servers = results.into_iter().collect::<Option<Vec<_>>>()?;
         Some((servers, BackoffConfig::default()))
     }
 }

@@ -71,7 +71,7 @@ impl Resolver<'_> {
             });
         };
         let path = format!("static_resources.clusters[{index}]");
-        let scope = &reference.elsewhere(&path);
+        let scope = &reference.at_path(&path);
 
         let addresses = read_discovery(cluster, scope)
             .and_then(|kind| endpoints::read_addresses(cluster, kind, scope));

@@ -34,7 +34,7 @@ pub(super) fn from_metadata(metadata: Option<&Metadata>, scope: &Scope<'_>) -> F
     for (name, value) in feature_values.into_iter().flat_map(|values| &values.fields) {
         match value.kind {
             Some(Kind::BoolValue(is_set)) if set_feature(&mut features, name, is_set) => {}
-            Some(Kind::BoolValue(_)) => scope.ignored(format!("the feature {name:?}"), KNOWN),
+            Some(Kind::BoolValue(_)) => scope.warn_ignored(format!("the feature {name:?}"), KNOWN),
             _ => scope
                 .unsupported(format!("a value of {name:?} that is no boolean"), BOOLEAN)
                 .unwrap_or_default(),

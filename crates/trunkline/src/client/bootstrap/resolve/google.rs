@@ -33,21 +33,7 @@ impl Resolver<'_> {
     ) -> Option<ControlPlane> {
         refuse_plugins(service, scope);
         let addresses = self.parse_target(&service.target_uri, &scope.field("target_uri"));
-        let credentials = service.channel_credentials.as_ref();
-        let credentials =
-            credentials.and_then(|credentials| credentials.credential_specifier.as_ref());
-        let security = match credentials {
-            None | Some(Channel::LocalCredentials(_)) => Some(Security::Plaintext),
-            Some(Channel::SslCredentials(ssl)) => {
-                let scope = scope.field("channel_credentials.ssl_credentials");
-                self.resolve_ssl(ssl, &scope).map(Security::Tls)
-            }
-            Some(Channel::GoogleDefault(_)) => {
-                let scope = scope.field("channel_credentials");
-                scope.unsupported("google_default", SSL)
-            }
-        };
-
+        let security = self.resolve_channel(service, scope);
         let call_credentials = service.call_credentials.iter().enumerate();
         let tokens: Vec<_> = call_credentials
             .map(|(index, call)| {
@@ -71,6 +57,23 @@ impl Resolver<'_> {
         Some(server)
     }
 
+    /// Resolves how connections are made secure. Without credentials, and with
+    /// local ones, they are in plaintext.
+    fn resolve_channel(self, service: &GoogleGrpc, scope: &Scope<'_>) -> Option<Security> {
+        let credentials = service.channel_credentials.as_ref();
+        match credentials.and_then(|credentials| credentials.credential_specifier.as_ref()) {
+            None | Some(Channel::LocalCredentials(_)) => Some(Security::Plaintext),
+            Some(Channel::SslCredentials(ssl)) => {
+                let scope = scope.field("channel_credentials.ssl_credentials");
+                self.resolve_ssl(ssl, &scope).map(Security::Tls)
+            }
+            Some(Channel::GoogleDefault(_)) => {
+                let scope = scope.field("channel_credentials");
+                scope.unsupported("google_default", SSL)
+            }
+        }
+    }
+
     /// Parses a target. A target in a resource has to be one of the
     /// bootstrap's: another one is a mistake.
     fn parse_target(self, uri: &str, scope: &Scope<'_>) -> Option<Vec<crate::client::Address>> {
@@ -80,8 +83,8 @@ impl Resolver<'_> {
         };
         match self.referrer {
             // C15: a control plane sends nobody elsewhere.
-            Referrer::Resource { known, .. }
-                if !addresses.iter().all(|address| known.contains(address)) =>
+            Referrer::Resource { servers, .. }
+                if !addresses.iter().all(|address| servers.contains(address)) =>
             {
                 let target = uri.to_owned();
                 scope.mistake(Problem::UnknownServer { target })

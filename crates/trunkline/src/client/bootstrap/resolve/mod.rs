@@ -48,7 +48,7 @@ pub(super) enum Referrer<'a> {
         /// Bounds of what it may name.
         policy: &'a super::DataSourcePolicy,
         /// The addresses of the control planes of the bootstrap.
-        known: &'a [Address],
+        servers: &'a [Address],
         /// `self` means the aggregated stream (C14).
         self_is_ads: bool,
     },

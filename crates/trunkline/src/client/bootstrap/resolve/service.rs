@@ -51,9 +51,9 @@ impl Resolver<'_> {
     fn resolve_envoy_grpc(self, service: &EnvoyGrpc, scope: &Scope<'_>) -> Option<ControlPlane> {
         let upstream = self.resolve_cluster(&service.cluster_name, &scope.field("cluster_name"))?;
         if !upstream.speaks_http2 {
-            let scope = scope.elsewhere(&upstream.path);
+            let scope = scope.at_path(&upstream.path);
             let what = "a cluster without http2_protocol_options";
-            scope.ignored(what, "gRPC needs HTTP/2, which is spoken all the same");
+            scope.warn_ignored(what, "gRPC needs HTTP/2, which is spoken all the same");
         }
         let mut server = ControlPlane::from(upstream);
         let authority = Some(service.authority.clone());

@@ -63,7 +63,7 @@ impl Resolver<'_> {
         let common_scope = scope.field("common_tls_context");
         if common.tls_params.is_some() {
             let scope = common_scope.field("tls_params");
-            scope.ignored("tls_params", "TLS 1.2 and 1.3 are spoken with safe ciphers");
+            scope.warn_ignored("tls_params", "TLS 1.2 and 1.3 are spoken with safe ciphers");
         }
 
         refuse_providers(common, &common_scope);
@@ -116,10 +116,10 @@ impl Resolver<'_> {
             Some(Kind::ValidationContextSdsSecretConfig(config)) => {
                 self.read_secret_trust(config, &scope.field("validation_context_sds_secret_config"))
             }
-            Some(Kind::CombinedValidationContext(both)) => {
+            Some(Kind::CombinedValidationContext(combined)) => {
                 let scope = scope.field("combined_validation_context");
-                let config = both.validation_context_sds_secret_config.as_ref();
-                let default = both.default_validation_context.as_ref();
+                let config = combined.validation_context_sds_secret_config.as_ref();
+                let default = combined.default_validation_context.as_ref();
                 match (config, default) {
                     (Some(config), default) => self.read_combined_trust(config, default, &scope),
                     (None, Some(default)) => {
@@ -174,7 +174,7 @@ impl Resolver<'_> {
         match self.statics.secret(&config.name) {
             Some((index, secret)) => {
                 let path = format!("static_resources.secrets[{index}]");
-                Some((scope.elsewhere(&path), secret))
+                Some((scope.at_path(&path), secret))
             }
             None => unknown_secret(config, kind, scope),
         }
@@ -282,7 +282,31 @@ fn read_server_name(
     context: &CertificateValidationContext,
     scope: &Scope<'_>,
 ) -> Option<Option<String>> {
-    let unsupported = [
+    report_stricter_checks(context, scope);
+
+    #[expect(deprecated, reason = "older bootstraps have them there")]
+    let older_matchers = context.match_subject_alt_names.iter();
+    let typed_matchers = context.match_typed_subject_alt_names.iter();
+    let matchers = typed_matchers
+        .filter_map(|typed_matcher| typed_matcher.matcher.as_ref())
+        .chain(older_matchers);
+    let patterns: Vec<_> = matchers
+        .map(|matcher| matcher.match_pattern.as_ref())
+        .collect();
+    match patterns[..] {
+        [] => Some(None),
+        [Some(MatchPattern::Exact(name))] if !name.contains("://") => Some(Some(name.clone())),
+        _ => scope.unsupported(
+            "a list or a pattern of subject alternative names",
+            "write one exact name of a host",
+        ),
+    }
+}
+
+/// Reports the checks that a validation context asks for and that are not made
+/// here: without them, more servers would be trusted than the bootstrap says.
+fn report_stricter_checks(context: &CertificateValidationContext, scope: &Scope<'_>) {
+    let checks = [
         (context.crl.is_some(), "crl"),
         (
             !context.verify_certificate_spki.is_empty(),
@@ -297,26 +321,8 @@ fn read_server_name(
             "custom_validator_config",
         ),
     ];
-    for (_, field) in unsupported.iter().filter(|(is_set, _)| *is_set) {
+    for (_, field) in checks.iter().filter(|(is_set, _)| *is_set) {
         let remedy = "name an authority of the control plane alone in trusted_ca";
         scope.field(field).unsupported::<()>(*field, remedy);
-    }
-
-    #[expect(deprecated, reason = "older bootstraps have them there")]
-    let older_matchers = context.match_subject_alt_names.iter();
-    let typed_matchers = context.match_typed_subject_alt_names.iter();
-    let matchers = typed_matchers
-        .filter_map(|typed| typed.matcher.as_ref())
-        .chain(older_matchers);
-    let patterns: Vec<_> = matchers
-        .map(|matcher| matcher.match_pattern.as_ref())
-        .collect();
-    match patterns[..] {
-        [] => Some(None),
-        [Some(MatchPattern::Exact(name))] if !name.contains("://") => Some(Some(name.clone())),
-        _ => scope.unsupported(
-            "a list or a pattern of subject alternative names",
-            "write one exact name of a host",
-        ),
     }
 }

@@ -31,7 +31,7 @@ impl Finder<'_> {
                 _ => {}
             },
             Some(ClusterDiscoveryType::ClusterType(_)) | None => {
-                for name in aggregated(cluster).unwrap_or_default() {
+                for name in aggregate_members(cluster).unwrap_or_default() {
                     self.add_cluster(&name);
                 }
             }
@@ -40,7 +40,7 @@ impl Finder<'_> {
             self.find_in_endpoints(inline);
         }
         let matches = cluster.transport_socket_matches.iter();
-        let matches = matches.filter_map(|of| of.transport_socket.as_ref());
+        let matches = matches.filter_map(|socket_match| socket_match.transport_socket.as_ref());
         for socket in matches.chain(&cluster.transport_socket) {
             self.find_in_transport_socket(socket);
         }
@@ -61,8 +61,9 @@ impl Finder<'_> {
     /// Adds the hosts of a cluster that are to be resolved (C55). Endpoints with
     /// a named port, a socket or without an address are left out.
     fn add_hosts(&mut self, cluster: &Cluster) {
-        let localities = cluster.load_assignment.iter().flat_map(|of| &of.endpoints);
-        let endpoints = localities.flat_map(|of| &of.lb_endpoints);
+        let localities = cluster.load_assignment.iter();
+        let localities = localities.flat_map(|assignment| &assignment.endpoints);
+        let endpoints = localities.flat_map(|locality| &locality.lb_endpoints);
         for endpoint in endpoints {
             if let Some(HostIdentifier::Endpoint(endpoint)) = &endpoint.host_identifier
                 && let Some(target) = target(endpoint)
@@ -100,7 +101,7 @@ fn target(endpoint: &Endpoint) -> Option<String> {
 
 /// Returns the clusters of an aggregate cluster in the order of priority;
 /// `None` if it is another.
-pub(in crate::client::tree) fn aggregated(cluster: &Cluster) -> Option<Vec<String>> {
+pub(in crate::client::tree) fn aggregate_members(cluster: &Cluster) -> Option<Vec<String>> {
     match cluster.cluster_discovery_type.as_ref()? {
         ClusterDiscoveryType::Type(_) => None,
         ClusterDiscoveryType::ClusterType(custom) => {

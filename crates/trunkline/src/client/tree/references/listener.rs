@@ -28,12 +28,14 @@ impl Finder<'_> {
         if let Some(any) = api.and_then(|api| api.api_listener.as_ref()) {
             self.find_in_network_filter(any);
         }
+
         for filter in &listener.listener_filters {
             use listener_filter::ConfigType;
             if let Some(ConfigType::ConfigDiscovery(source)) = &filter.config_type {
                 self.add_extension(&filter.name, source);
             }
         }
+
         let default = listener.default_filter_chain.iter();
         for chain in listener.filter_chains.iter().chain(default) {
             self.find_in_filter_chain(chain);
@@ -44,9 +46,9 @@ impl Finder<'_> {
     /// does with requests may depend on them.
     fn add_runtime_layers(&mut self) {
         let bootstrap = self.referrer.client.settings.bootstrap.clone();
-        for layer in bootstrap.iter().flat_map(|of| &of.runtime) {
+        for layer in bootstrap.iter().flat_map(|bootstrap| &bootstrap.runtime) {
             let key = self.referrer.at_source(RTDS, &layer.name, &layer.source);
-            self.found.layers.push(key.name.clone());
+            self.references.layers.push(key.name.clone());
             self.add(key);
         }
     }
@@ -94,6 +96,7 @@ impl Finder<'_> {
                 self.add_extension(&filter.name, source);
             }
         }
+
         match manager.route_specifier {
             Some(RouteSpecifier::Rds(rds)) => {
                 let source = rds.config_source.as_ref();
@@ -104,7 +107,7 @@ impl Finder<'_> {
             }
             Some(RouteSpecifier::RouteConfig(route)) => {
                 self.find_in_routes(&route);
-                self.found.routes.push(Arc::new(route));
+                self.references.routes.push(Arc::new(route));
             }
             Some(RouteSpecifier::ScopedRoutes(scopes)) => self.find_in_scopes(&scopes),
             None => {}

@@ -26,15 +26,15 @@ use trunkline_proto::envoy::envoy::config::route::v3::{
 };
 use trunkline_proto::envoy::google::protobuf::Any;
 
-pub(super) use self::cluster::{DNS, aggregated};
+pub(super) use self::cluster::{DNS, aggregate_members};
 pub(super) use self::route::virtual_host;
 use super::place::{NodeKey, Referrer};
 use crate::client::handle::Running;
 use crate::client::state::ErasedValue;
 
-/// What was found in a resource.
+/// The references of a resource.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct References {
     pub(super) keys: Vec<NodeKey>,
     /// The route configurations inside of a listener.
     pub(super) routes: Vec<Arc<RouteConfiguration>>,
@@ -44,12 +44,17 @@ pub(super) struct Found {
 
 /// Finds the references of a resource that is from an origin. Of routes, only
 /// those count that the key's host has (C52).
-pub(super) fn find(client: &Running, key: &NodeKey, value: &ErasedValue, origin: Origin) -> Found {
+pub(super) fn find(
+    client: &Running,
+    key: &NodeKey,
+    value: &ErasedValue,
+    origin: Origin,
+) -> References {
     let referrer = Referrer { client, origin };
     let mut finder = Finder {
         referrer,
         key,
-        found: Found::default(),
+        references: References::default(),
     };
     if let Some(listener) = value.downcast_ref::<Listener>() {
         finder.find_in_listener(listener);
@@ -64,7 +69,7 @@ pub(super) fn find(client: &Running, key: &NodeKey, value: &ErasedValue, origin:
     } else if let Some(endpoints) = value.downcast_ref::<ClusterLoadAssignment>() {
         finder.find_in_endpoints(endpoints);
     }
-    finder.found
+    finder.references
 }
 
 /// Finds references.
@@ -72,7 +77,7 @@ struct Finder<'a> {
     referrer: Referrer<'a>,
     /// The resource that is looked at.
     key: &'a NodeKey,
-    found: Found,
+    references: References,
 }
 
 impl Finder<'_> {
@@ -84,7 +89,7 @@ impl Finder<'_> {
         ) {
             key.host.clone_from(&self.key.host);
         }
-        self.found.keys.push(key);
+        self.references.keys.push(key);
     }
 
     /// Adds a cluster, which the client's source for clusters has.

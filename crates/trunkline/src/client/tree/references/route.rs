@@ -22,7 +22,7 @@ impl Finder<'_> {
             return route
                 .virtual_hosts
                 .iter()
-                .for_each(|of| self.find_in_virtual_host(of));
+                .for_each(|virtual_host| self.find_in_virtual_host(virtual_host));
         };
         if let Some(index) = virtual_host(route, &host) {
             return self.find_in_virtual_host(&route.virtual_hosts[index]);
@@ -60,6 +60,7 @@ impl Finder<'_> {
         }
     }
 
+    /// Adds the clusters that requests are mirrored to.
     fn add_mirrors(&mut self, policies: &[RequestMirrorPolicy]) {
         for policy in policies {
             self.add_cluster(&policy.cluster);
@@ -73,7 +74,8 @@ pub(in crate::client::tree) fn virtual_host(
     route: &RouteConfiguration,
     host: &str,
 ) -> Option<usize> {
-    let all = route.virtual_hosts.iter().enumerate();
-    let all = all.map(|(index, of)| (index, of.domains.iter().map(String::as_str)));
-    hosts::choose(host, all)
+    let virtual_hosts = route.virtual_hosts.iter().enumerate();
+    let domains =
+        virtual_hosts.map(|(index, host)| (index, host.domains.iter().map(String::as_str)));
+    hosts::choose(host, domains)
 }

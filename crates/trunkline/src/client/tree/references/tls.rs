@@ -64,6 +64,7 @@ impl Finder<'_> {
         }
     }
 
+    /// Adds a secret, at the source that its reference names.
     fn add_secret(&mut self, sds: &SdsSecretConfig) {
         let source = sds.sds_config.as_ref();
         let key = self.referrer.with_source(SDS, &sds.name, source);

@@ -32,6 +32,7 @@ pub(super) fn write_graph(root: &Part<Raw>) -> String {
     format!("digraph tree {{\n  rankdir=LR;\n  node [shape=box];\n{statements}}}\n")
 }
 
+/// Quotes a text for DOT, without control characters.
 fn quote(text: &str) -> String {
     let text = printable(text).replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{text}\"")

@@ -44,10 +44,10 @@ impl Lines {
 
     /// Writes the lines that differ from an older tree: `-` for a removed part,
     /// `+` for a new one, `~` for a changed one.
-    pub(super) fn diff_from(&self, old: &Self) -> String {
-        let (old_lines, new_lines) = (old.by_path(), self.by_path());
+    pub(super) fn diff_from(&self, old_tree: &Self) -> String {
+        let (old_lines, new_lines) = (old_tree.by_path(), self.by_path());
         let mut text = String::new();
-        for line in &old.0 {
+        for line in &old_tree.0 {
             if !new_lines.contains_key(line.path.as_slice()) {
                 text += &line.change('-');
             }
@@ -62,6 +62,7 @@ impl Lines {
         text
     }
 
+    /// Returns the lines by their paths.
     fn by_path(&self) -> BTreeMap<&[String], &Line> {
         let lines = self.0.iter();
         lines.map(|line| (line.path.as_slice(), line)).collect()
@@ -80,6 +81,8 @@ impl Lines {
 }
 
 impl Line {
+    /// Writes the line as a change, with its path from the root. `mark` says
+    /// which change.
     fn change(&self, mark: char) -> String {
         format!("{mark} {}{}\n", self.path.join(" > "), self.details)
     }

@@ -19,7 +19,7 @@ use super::{record_failure, unreachable, wait_for_error};
 use crate::admin::timestamp;
 use crate::cli::{self, WatchOutput};
 use crate::command::events::print_line;
-use crate::command::selected::parse_words;
+use crate::command::selection::parse_words;
 use crate::failure::{Failure, Result};
 use crate::output::printable;
 use crate::signals::Ends;
@@ -52,8 +52,8 @@ impl Root {
             Some((kind, name)) if !kind.contains('/') => format!("{kind}/{name}"),
             _ => word.clone(),
         });
-        let selected = parse_words(&words.collect::<Vec<_>>())?;
-        let [selection] = selected.as_slice() else {
+        let selections = parse_words(&words.collect::<Vec<_>>())?;
+        let [selection] = selections.as_slice() else {
             return Err(usage_failure());
         };
 
@@ -88,6 +88,7 @@ pub(super) struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
+    /// Makes a printer that has shown nothing yet.
     pub(super) fn new(args: &'a cli::Watch, connections: Connections) -> Self {
         Self {
             args,
@@ -103,13 +104,14 @@ impl<'a> Printer<'a> {
         client: &Client,
         root: Root,
         mut notices: mpsc::Receiver<Notice>,
-        record_failed: Option<oneshot::Receiver<io::Error>>,
+        write_error: Option<oneshot::Receiver<io::Error>>,
     ) -> Result<()> {
         let mut signals = Ends::new()?;
-        let mut record_error = std::pin::pin!(wait_for_error(record_failed));
-        let once = self.args.plane.once;
+        let mut record_error = std::pin::pin!(wait_for_error(write_error));
+        let is_once = self.args.plane.once;
         let mut deadline = std::pin::pin!(tokio::time::sleep(self.args.plane.timeout));
         let mut snapshots = root.into_snapshots(client);
+
         loop {
             tokio::select! {
                 biased;
@@ -122,14 +124,14 @@ impl<'a> Printer<'a> {
                 }
                 Some(root) = snapshots.next() => {
                     let is_read = self.print_snapshot(&root)?;
-                    if once {
+                    if is_once {
                         return self.check_root(&root);
                     }
                     if !is_read {
                         return Ok(());
                     }
                 }
-                () = &mut deadline, if once => return Err(self.timeout_failure(client)),
+                () = &mut deadline, if is_once => return Err(self.timeout_failure(client)),
             }
         }
     }

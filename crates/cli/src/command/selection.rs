@@ -7,7 +7,7 @@ use crate::kinds;
 
 /// Resources of one type.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Selected {
+pub(super) struct Selection {
     pub(super) type_url: TypeUrl,
     /// Their names; without any, all of the type.
     pub(super) names: Vec<String>,
@@ -19,16 +19,16 @@ pub(super) struct Selected {
 ///
 /// # Errors
 /// A type is unknown, or a word is not in the form of the first one.
-pub(super) fn parse_words(words: &[String]) -> Result<Vec<Selected>> {
+pub(super) fn parse_words(words: &[String]) -> Result<Vec<Selection>> {
     let Some((first_word, names)) = words.split_first() else {
         return Ok(Vec::new());
     };
     if let (type_url, None) = kinds::parse_with_name(first_word).map_err(Failure::usage)? {
         let names = names.to_vec();
-        return Ok(vec![Selected { type_url, names }]);
+        return Ok(vec![Selection { type_url, names }]);
     }
 
-    let mut selections: Vec<Selected> = Vec::new();
+    let mut selections: Vec<Selection> = Vec::new();
     for word in words {
         let (type_url, name) = match kinds::parse_with_name(word) {
             Ok((type_url, Some(name))) if !name.is_empty() => (type_url, name.to_owned()),
@@ -42,10 +42,10 @@ pub(super) fn parse_words(words: &[String]) -> Result<Vec<Selected>> {
         };
         match selections
             .iter_mut()
-            .find(|selected| selected.type_url == type_url)
+            .find(|selection| selection.type_url == type_url)
         {
-            Some(selected) => selected.names.push(name),
-            None => selections.push(Selected {
+            Some(selection) => selection.names.push(name),
+            None => selections.push(Selection {
                 type_url,
                 names: vec![name],
             }),
@@ -59,14 +59,14 @@ mod tests {
     use super::*;
     use trunkline::kind;
 
-    fn parse(words: &str) -> Result<Vec<Selected>> {
+    fn parse(words: &str) -> Result<Vec<Selection>> {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         parse_words(&words)
     }
 
     #[test]
     fn a_type_is_given_once_or_with_each_name() {
-        let selected = |type_url: &str, names: &[&str]| Selected {
+        let selected = |type_url: &str, names: &[&str]| Selection {
             type_url: TypeUrl::new(type_url),
             names: names.iter().map(|&name| name.to_owned()).collect(),
         };
