@@ -73,8 +73,8 @@ impl Session {
         };
         for name in held_names.by_ref().take(SLICE) {
             if let Some(resource) = certain_resource(db, type_stream, &name) {
-                let accepted = (NameState::Accepted, Some(resource));
-                listing.statuses.insert(name, accepted);
+                let status = (NameState::Accepted, Some(resource));
+                listing.statuses.insert(name, status);
             }
         }
         held_names.len() > 0
