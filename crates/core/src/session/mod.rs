@@ -338,7 +338,7 @@ impl Session {
             drain_time: self.config.drain_time,
         };
 
-        let mut earliest = EarliestDeadline::after(self.polled_at);
+        let mut earliest = EarliestDeadline::later_than(self.polled_at);
         for type_stream in &self.type_streams {
             type_stream.add_deadlines(&timeouts, &mut earliest);
         }
