@@ -135,6 +135,7 @@ impl<V: Clone> Branch<V> {
             self.slots.insert(index, Slot::Entry(entry));
             return None;
         }
+
         match &mut self.slots[index] {
             Slot::Branch(child) => Arc::make_mut(child).insert(entry, path),
             Slot::Entry(old) if old.key == entry.key => {

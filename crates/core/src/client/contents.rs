@@ -97,6 +97,7 @@ impl Contents {
         let Some(subscriber) = self.subscribers.get_mut(&key) else {
             return;
         };
+
         let (id, type_id, params) = (subscriber.id, subscriber.type_id, subscriber.params);
         match &subscription.selector {
             Selector::Name(name) => {

@@ -299,6 +299,7 @@ impl Publisher {
         let Some(OpenStream { side, machine }) = self.streams.remove(&stream) else {
             return Closed::default();
         };
+
         self.streams_by_id.remove(&(side, machine.stream()));
         let (nacks, stale) = (machine.nacks(), machine.stale());
         let outdated = match (&mut self.staging, side) {
@@ -309,6 +310,7 @@ impl Publisher {
             }
             _ => machine.close(&mut self.promoted),
         };
+
         Closed {
             nacks,
             stale,
@@ -375,6 +377,7 @@ impl Publisher {
         let Some(staging) = &mut self.staging else {
             return;
         };
+
         let canaries = self.streams.iter();
         for (stream, open) in canaries.filter(|(_, open)| open.side == Side::Newest) {
             let mut rejections = open.machine.rejected(&staging.newest);

@@ -153,6 +153,7 @@ impl McpSink {
             };
             (name, state)
         };
+
         Self {
             node,
             collections: collections.into_iter().map(state).collect(),

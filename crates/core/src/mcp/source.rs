@@ -301,6 +301,7 @@ impl McpSource {
                 Handled::Restarted
             }
         };
+
         match handled {
             Handled::First | Handled::Restarted if !has_room => Handled::VersionsIgnored,
             handled => handled,

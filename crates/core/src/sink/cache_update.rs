@@ -262,6 +262,7 @@ impl Cache {
         let Some(entry) = self.entries.get_mut(name) else {
             return;
         };
+
         match entry.contents.variants() {
             [only_variant] if only_variant.constraints.as_ref() == constraints => {
                 self.delete(name, collector);

@@ -25,6 +25,7 @@ pub(super) fn build_request(
         type_url: Some(type_state.type_url.clone()),
         ..DeltaRequest::default()
     };
+
     if let Some(error) = type_state.take_due_ack() {
         return DeltaRequest {
             nonce: type_state.nonce.clone(),

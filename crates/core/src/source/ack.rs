@@ -147,6 +147,7 @@ impl TypeStream {
             }
             return;
         }
+
         for (name, item) in advance.items() {
             for record in self.client_cache.held(db, name) {
                 replacements.push((record.resource, item.iter().cloned().collect()));

@@ -71,6 +71,7 @@ impl TypeStream {
             removed: push.placeholders.clone(),
             ..Draft::default()
         };
+
         for update in &push.updates {
             match &update.resource {
                 Some(resource) => response
@@ -79,12 +80,15 @@ impl TypeStream {
                 None => self.write_removal(db, push, update, &mut response),
             }
         }
+
         for answer in push.answers.iter().filter(|answer| !answer.is_implicit) {
             self.write_answer(db, answer, &mut response);
         }
+
         for name in &push.refused {
             self.write_refusal(db, name, &mut response);
         }
+
         for advance in &push.advances {
             write_advance(advance, &mut response);
         }
@@ -93,6 +97,7 @@ impl TypeStream {
             resource: Arc::clone(resource),
             form: Form::Heartbeat,
         };
+
         let heartbeats = push.heartbeats.iter().map(heartbeat);
         response.resources.extend(heartbeats);
         response

@@ -35,6 +35,7 @@ pub(crate) fn negative_form(
         // no clean way (S39).
         (Mode::Sotw, Dialect::Standard) => NegativeForm::Silence,
     };
+
     match form {
         // A virtual host that Envoy holds is removed by name; one that it waits
         // for needs the other form.

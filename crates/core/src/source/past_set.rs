@@ -110,6 +110,7 @@ impl TypeStream {
                 None => resources.remove(&name),
             };
         }
+
         let sent_resources = resources
             .into_values()
             .filter(|resource| !self.is_withheld(resource));

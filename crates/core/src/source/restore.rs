@@ -88,6 +88,7 @@ impl TypeStream {
                 held_resources.extend(self.client_cache.held_after_acks(db, resolved_name));
             }
         }
+
         if resource.name != *name {
             held_resources.extend(self.client_cache.held_after_acks(db, name));
         }

@@ -222,6 +222,7 @@ impl Subscriptions {
             let is_located = |params: &Vec<ParamsId>| params.contains(former_params);
             !self.locator_params.get(&entry).is_some_and(is_located)
         });
+
         let params = [self.plain_params]
             .into_iter()
             .chain(former_params)

@@ -77,6 +77,7 @@ impl TypeStream {
         if self.client_cache.pending_acks().is_empty() {
             return;
         }
+
         for name in names {
             for record in self.client_cache.maybe_held(db, name) {
                 let variant = variant_of(&record);
@@ -119,6 +120,7 @@ impl TypeStream {
         if undeliverable.is_empty() {
             return removals;
         }
+
         // A client that does not match constraints itself uses the variant that
         // it has.
         if self.kind.on_demand || matching.len() == 1 {
@@ -144,6 +146,7 @@ impl TypeStream {
             kept_removals.extend(removals.extract_if(.., stays));
             undeliverable = self.withhold_second_variant(db, matching, &kept_removals, evaluation);
         }
+
         removals.extend(self.release_redundant_removals(db, matching, &mut kept_removals));
         removals
     }

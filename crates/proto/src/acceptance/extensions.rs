@@ -195,10 +195,12 @@ impl HttpFilters {
             "stateful_session.v3.StatefulSession",
             session.only_on(Client),
         );
+
         add(
             "stateful_session.v3.StatefulSessionPerRoute",
             built_in(Override, filter_bodies::check_session_per_route),
         );
+
         let authn = built_in(Config, filter_bodies::check_gcp_authn);
         add("gcp_authn.v3.GcpAuthnFilterConfig", authn.only_on(Client));
         filters

@@ -93,6 +93,7 @@ impl Balancer {
         for change in &changes.hosts {
             self.by_address.remove(&change.address);
         }
+
         for change in &changes.hosts {
             if let Some(host) = &change.now {
                 let address = change.address.clone();
@@ -100,6 +101,7 @@ impl Balancer {
                 self.by_address.insert(address, known);
             }
         }
+
         let (policy, seed) = (&self.policy, self.seed);
         let is_done = changes.reshaped.is_empty()
             && self.group.apply(policy, hosts, &changes.hosts, seed, now);
@@ -108,6 +110,7 @@ impl Balancer {
             self.make_subsets(hosts, now);
             return;
         }
+
         self.refresh(hosts, &changes.priorities, local, now);
         // From now on changes are followed.
         self.group.members = Some(Members::new(hosts));
@@ -126,11 +129,13 @@ impl Balancer {
         let Some((priority, host)) = self.by_address.get(address).cloned() else {
             return;
         };
+
         let change = HostChange {
             priority,
             address: address.into(),
             now: Some(host),
         };
+
         let changes = Changes {
             priorities: vec![priority],
             hosts: vec![change],
@@ -233,6 +238,7 @@ impl Group {
             &mut self.load,
             PriorityLoad::new(hosts, policy.panic_threshold),
         );
+
         self.priorities.truncate(hosts.priorities.len());
         for (index, set) in hosts.priorities.iter().enumerate() {
             let panics = self.load.panics.get(index).copied().unwrap_or(false);
@@ -286,6 +292,7 @@ impl Group {
         let Some(members) = &mut self.members else {
             return false;
         };
+
         for change in changes {
             let new = change.now.as_ref();
             let shift = members.shift(hosts, change.priority, &change.address, new);
@@ -309,6 +316,7 @@ impl Group {
                 return false;
             }
         }
+
         self.load = PriorityLoad::of_counts(
             &members.counted,
             hosts.overprovisioning,
@@ -330,6 +338,7 @@ impl Group {
             Priority::Hashed(_) => context.hash.unwrap_or_else(&mut *random),
             Priority::Pools(_) => random(),
         };
+
         let (index, health) = self.load.choose(number)?;
         // The load has an entry for each priority that it chooses.
         let panics = self.load.panics[index];

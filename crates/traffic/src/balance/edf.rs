@@ -62,6 +62,7 @@ impl Edf {
             }
             edf.push(entry, (picked + 1) as f64 / weight);
         }
+
         for _ in round..u64::from(picks) {
             edf.pick(&weight);
         }
@@ -220,7 +221,7 @@ mod tests {
             loop {
                 let dues = self.dues.iter().enumerate();
                 let (place, _) =
-                    dues.min_by(|(_, a), (_, b)| a.partial_cmp(b).expect("numbers"))?;
+                    dues.min_by(|(_, left), (_, right)| left.partial_cmp(right).expect("numbers"))?;
                 let (deadline, _, entry) = self.dues.swap_remove(place);
                 if let Some(weight) = weight(entry) {
                     self.now = deadline;

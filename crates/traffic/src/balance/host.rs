@@ -70,20 +70,25 @@ impl Host {
         let HostIdentifier::Endpoint(endpoint) = message.host_identifier.as_ref()? else {
             return None;
         };
+
         let Address::SocketAddress(socket) = endpoint.address.as_ref()?.address.as_ref()? else {
             return None;
         };
+
         let PortSpecifier::PortValue(port) = socket.port_specifier.as_ref()? else {
             return None;
         };
+
         let address = match socket.address.contains(':') {
             true => format!("[{}]:{port}", socket.address),
             false => format!("{}:{port}", socket.address),
         };
+
         let counters = HostCounters {
             added: now,
             ..HostCounters::default()
         };
+
         Some(Self {
             address: address.into(),
             hostname: endpoint.hostname.as_str().into(),

@@ -198,6 +198,7 @@ impl HostSets {
             }
             changes.priorities.push(priority);
         }
+
         self.priorities.truncate(sets.len());
         for (priority, set) in sets.into_iter().enumerate() {
             let is_changed = changes.priorities.contains(&priority);
@@ -225,6 +226,7 @@ impl HostSets {
                 localities: localities.collect(),
             })
         });
+
         Self {
             priorities: priorities.collect(),
             overprovisioning: self.overprovisioning,
@@ -286,6 +288,7 @@ impl HostSet {
             address: host.address().into(),
             now: now.cloned(),
         };
+
         let mut old_hosts: HashMap<&str, &Arc<Host>> =
             self.hosts().map(|host| (host.address(), host)).collect();
         let mut changes = Vec::new();
@@ -297,6 +300,7 @@ impl HostSet {
                 changes.push(change(host, Some(host)));
             }
         }
+
         changes.extend(old_hosts.into_values().map(|host| change(host, None)));
         changes
     }

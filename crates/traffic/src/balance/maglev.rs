@@ -79,6 +79,7 @@ fn fill(fillers: &mut [Filler<'_>], largest: f64, size: u64) -> Vec<u32> {
     if fillers.is_empty() {
         return Vec::new();
     }
+
     let mut round = 0.0;
     while left > 0 {
         round += 1.0;

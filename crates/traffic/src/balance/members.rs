@@ -71,19 +71,23 @@ impl Members {
             }
             None => old.map(|member| member.locality),
         }?;
+
         if old.is_some_and(|member| member.locality != locality) {
             return None;
         }
+
         let counted = self.counted.get_mut(priority)?;
         if let Some(member) = old {
             counted.subtract(&member.counts);
         }
+
         let counts = now.map(|host| Counts::of(host, self.weighs));
         if let Some(counts) = counts {
             counted.add(&counts);
             let member = Member { locality, counts };
             self.by_address[priority].insert(address.into(), member);
         }
+
         Some(Shift {
             locality,
             counted: old.is_some_and(|member| member.counts.counts_for_health()),

@@ -118,6 +118,7 @@ impl Policy {
                 SubsetConfig::compile(config, &place.field("lb_subset_config"), &mut findings)
             }),
         };
+
         if let Some(consistent) = &common.consistent_hashing_lb_config {
             policy.uses_hostname = consistent.use_hostname_for_hashing;
             let place = place.field("common_lb_config");
@@ -125,6 +126,7 @@ impl Policy {
             let factor = consistent.hash_balance_factor.is_some();
             findings.unsupported(&place.field("hash_balance_factor"), factor);
         }
+
         match &message.load_balancing_policy {
             Some(list) => {
                 let place = place.field("load_balancing_policy");

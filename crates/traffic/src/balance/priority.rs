@@ -121,11 +121,13 @@ impl Pools {
                 .filter(|host| host.counts_for_health())
                 .count(),
         });
+
         let counts: Vec<LocalityCount> = counts.collect();
         let of = |health| {
             let hosts = set.hosts().filter(|host| host.health() == health);
             hosts.cloned().collect::<Vec<_>>()
         };
+
         Self {
             all: pool(set.hosts().cloned().collect()),
             healthy: pool(of(Health::Healthy)),
@@ -211,6 +213,7 @@ impl Localities {
             let hosts = hosts.filter(|host| host.health() == health).cloned();
             Pool::new(hosts.collect(), policy, setting.seed, setting.now)
         };
+
         let pools: Vec<Pool> = set.localities.iter().map(pool).collect();
         let usable = pools.iter().map(Pool::count);
         let weights = counts.iter().zip(usable);
@@ -220,6 +223,7 @@ impl Localities {
             turn: Edf::default(),
             pools,
         };
+
         localities.queue(policy);
         localities
     }
@@ -271,6 +275,7 @@ impl Hashed {
             let usable = hosts.iter().filter(is_usable);
             usable.map(|host| f64::from(host.weight)).sum()
         };
+
         let all: f64 = set
             .localities
             .iter()
@@ -297,6 +302,7 @@ impl Hashed {
                 hosts.push(Arc::clone(host));
             }
         }
+
         let table = match policy.kind {
             Kind::Maglev(size) => Table::Maglev(Maglev::new(&keyed, size)),
             Kind::RingHash(config) => Table::Ring(Ring::new(&keyed, &config)),

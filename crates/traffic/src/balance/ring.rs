@@ -70,6 +70,7 @@ impl Ring {
                 current += 1.0;
             }
         }
+
         entries.sort_by_key(|(hash, _)| *hash);
         Self { entries }
     }

@@ -49,9 +49,11 @@ impl SubsetConfig {
                 message.metadata_fallback_policy != 0,
             ),
         ];
+
         for (field, is_set) in flags {
             findings.unsupported(&place.field(field), is_set);
         }
+
         let fallback = match LbSubsetFallbackPolicy::try_from(message.fallback_policy) {
             Ok(LbSubsetFallbackPolicy::NoFallback) => Fallback::Nowhere,
             Ok(LbSubsetFallbackPolicy::AnyEndpoint) => Fallback::AnyEndpoint,
@@ -64,6 +66,7 @@ impl SubsetConfig {
                 return None;
             }
         };
+
         let mut selectors = Vec::new();
         for (index, selector) in message.subset_selectors.iter().enumerate() {
             let place = place.item("subset_selectors", index);
@@ -75,6 +78,7 @@ impl SubsetConfig {
             findings.unsupported(&place.field("single_host_per_subset"), is_single);
             selectors.push(selector.keys.iter().cloned().collect());
         }
+
         Some(Self {
             selectors,
             fallback,
@@ -110,6 +114,7 @@ impl Subsets {
             let hosts = hosts.filtered(|host| is_in_subset(host, subset));
             Group::new(policy, &hosts, None, seed, now)
         };
+
         let subsets: BTreeSet<LbMetadata> = config
             .selectors
             .iter()
@@ -119,6 +124,7 @@ impl Subsets {
             let group = group(&subset);
             (subset, group)
         });
+
         Self {
             groups: groups.collect(),
             fallback: match &config.fallback {

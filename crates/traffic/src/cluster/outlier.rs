@@ -83,17 +83,20 @@ impl Outliers {
             monitor.gateway_errors = 0;
             return None;
         }
+
         monitor.failed += 1;
         monitor.errors += 1;
         monitor.gateway_errors = match (502..=504).contains(&status) {
             true => monitor.gateway_errors + 1,
             false => 0,
         };
+
         let mut enforced = None;
         if monitor.errors == config.consecutive_5xx.0 {
             monitor.errors = 0;
             enforced = Some(config.consecutive_5xx.1);
         }
+
         if monitor.gateway_errors == config.consecutive_gateway.0 {
             monitor.gateway_errors = 0;
             enforced = enforced.max(Some(config.consecutive_gateway.1));
@@ -117,6 +120,7 @@ impl Outliers {
         if now < self.next {
             return Vec::new();
         }
+
         self.next = now + self.config.interval;
         let mut changes = Vec::new();
         for (host, monitor) in &mut self.hosts {
@@ -133,9 +137,11 @@ impl Outliers {
                 monitor.times -= 1;
             }
         }
+
         for (host, enforcing) in self.by_rate() {
             changes.extend(self.eject(&host, enforcing, now, random()));
         }
+
         for monitor in self.hosts.values_mut() {
             monitor.succeeded = 0;
             monitor.failed = 0;
@@ -153,6 +159,7 @@ impl Outliers {
                 .map(|(host, monitor)| (host, monitor.rate()))
                 .collect()
         };
+
         let mut outliers = Vec::new();
         let success = &self.config.success_rate;
         let measured = rates(success.min_requests);
@@ -161,6 +168,7 @@ impl Outliers {
             let failing = measured.iter().filter(|(_, rate)| *rate < limit);
             outliers.extend(failing.map(|(host, _)| ((*host).clone(), success.enforcing)));
         }
+
         let failures = &self.config.failures;
         let measured = rates(failures.min_requests);
         if measured.len() >= failures.min_hosts.max(1) {
@@ -192,6 +200,7 @@ impl Outliers {
         if !is_allowed || monitor.ejected.is_some() || !enforcing.includes(random) {
             return None;
         }
+
         monitor.ejected = Some(now);
         monitor.times += 1;
         Some(Ejection::Out(host.to_owned()))

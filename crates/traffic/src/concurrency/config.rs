@@ -58,6 +58,7 @@ impl ConcurrencyConfig {
             findings.add(&place, Problem::Missing);
             return Err(findings);
         };
+
         let limits = gradient.concurrency_limit_params.unwrap_or_default();
         let least = gradient.min_rtt_calc_params.unwrap_or_default();
         let window = limits.concurrency_update_interval.as_ref().map(duration);
@@ -68,6 +69,7 @@ impl ConcurrencyConfig {
                 Problem::Missing,
             );
         }
+
         let concurrency = least.min_concurrency.map_or(3, |min| min.value);
         let enabled = message.enabled.as_ref();
         let enabled = enabled.and_then(|flag| flag.default_value);
@@ -90,6 +92,7 @@ impl ConcurrencyConfig {
             ),
             buffer: part(least.buffer.as_ref(), 25.0),
         };
+
         if config.min > config.max {
             let problem = format!("{} is below the least limit {}", config.max, config.min);
             let place = place.field("concurrency_limit_params");

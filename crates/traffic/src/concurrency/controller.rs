@@ -45,6 +45,7 @@ impl ConcurrencyController {
             }
             Least::Fixed(fixed) => (config.min, Phase::Following { until: None }, fixed),
         };
+
         Self {
             under_way: 0,
             limit,
@@ -75,15 +76,18 @@ impl ConcurrencyController {
         if started < self.epoch {
             return;
         }
+
         self.samples.add(now.saturating_sub(started));
         let (Phase::Measuring { limit_before }, Least::Measured { requests, .. }) =
             (self.phase, self.config.least)
         else {
             return;
         };
+
         if self.samples.count() < requests {
             return;
         }
+
         self.take_samples(|controller, latency| controller.least_latency = latency);
         self.limit = limit_before;
         self.windows_at_least = 0;

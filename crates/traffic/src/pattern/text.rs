@@ -63,6 +63,7 @@ impl TextMatcher {
             true => Case::Ignored,
             false => Case::Sensitive,
         };
+
         let literal = |part, text: &str| Some(Self::literal(part, text, case));
         match &message.match_pattern {
             Some(MatchPattern::Exact(text)) => literal(Part::Whole, text),

@@ -127,6 +127,7 @@ impl<'p> Exchange<'p> {
                 false => Step::Respond,
             };
         }
+
         let verdict = self.retries.judge_response(status, headers, context);
         let otherwise = match verdict == RetryVerdict::LimitExceeded && self.awaits_another() {
             true => Step::Wait,
@@ -175,21 +176,26 @@ impl<'p> Exchange<'p> {
         let is_over = |limit: Option<Duration>, start: Duration| {
             limit.is_some_and(|limit| start + limit <= now)
         };
+
         if is_over(self.timeouts.stream, self.started) {
             return Step::Reply(Reply::StreamDuration);
         }
+
         if is_over(self.timeouts.response, self.started) {
             return Step::Reply(match self.timeouts.answers_no_content {
                 true => Reply::NoContent,
                 false => Reply::ResponseTimeout,
             });
         }
+
         if is_over(self.timeouts.idle, self.last_byte) {
             return Step::Reply(Reply::IdleTimeout);
         }
+
         if self.upstream_end().is_some_and(|end| end <= now) {
             return self.handle_upstream_end(now, context);
         }
+
         match self.first_late().is_some_and(|deadline| deadline <= now) {
             true => self.handle_late(now, context),
             false => Step::Wait,

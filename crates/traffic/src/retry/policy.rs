@@ -61,12 +61,14 @@ impl RetryPolicy {
             &place.field("retry_priority"),
             message.retry_priority.is_some(),
         );
+
         let response_headers = compile_each(
             "retriable_headers",
             &message.retriable_headers,
             place,
             |m, place| HeaderMatcher::compile(m, place, findings),
         );
+
         let of_request = &message.retriable_request_headers;
         let request_headers = compile_each(
             "retriable_request_headers",
@@ -74,6 +76,7 @@ impl RetryPolicy {
             place,
             |m, place| HeaderMatcher::compile(m, place, findings),
         );
+
         let codes = message.retriable_status_codes.iter();
         Self {
             conditions: Conditions::parse(&message.retry_on),

@@ -56,10 +56,12 @@ impl<'p> RetryState<'p> {
             true => policy.conditions,
             false => Conditions::default(),
         };
+
         for name in ["x-envoy-retry-on", "x-envoy-retry-grpc-on"] {
             let words = headers.text(name).unwrap_or_default();
             conditions = conditions.union(Conditions::parse(words));
         }
+
         let list = |name| {
             headers
                 .text(name)
@@ -67,6 +69,7 @@ impl<'p> RetryState<'p> {
                 .split(',')
                 .map(str::trim)
         };
+
         let codes = list("x-envoy-retriable-status-codes");
         let names = list("x-envoy-retriable-header-names").filter(|name| !name.is_empty());
         let header_retries = headers
@@ -132,6 +135,7 @@ impl<'p> RetryState<'p> {
         if headers.has("x-envoy-ratelimited") {
             return self.conditions.has(Condition::RateLimited);
         }
+
         let policy = self.policy;
         let is_listed =
             || policy.status_codes.contains(&status) || self.status_codes.contains(&status);
@@ -142,6 +146,7 @@ impl<'p> RetryState<'p> {
                 .any(|m| m.is_match_lines(headers))
                 || self.header_names.iter().any(|name| headers.has(name))
         };
+
         self.conditions.covers_status(status)
             || self.conditions.covers_grpc(headers)
             || (self.conditions.has(Condition::StatusCodes) && is_listed())

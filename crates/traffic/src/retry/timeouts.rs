@@ -84,6 +84,7 @@ impl RouteTimeouts {
             Some(_) => Duration::ZERO,
             None => ROUTE_TIMEOUT,
         };
+
         let header_timeout = millis(headers, "x-envoy-upstream-rq-timeout-ms");
         let response = header_timeout.or(self.response).unwrap_or(default);
         let per_try = millis(headers, "x-envoy-upstream-rq-per-try-timeout-ms");
@@ -92,6 +93,7 @@ impl RouteTimeouts {
             true => Duration::ZERO,
             false => per_try,
         };
+
         let is_on = |timeout: Duration| (!timeout.is_zero()).then_some(timeout);
         let by_route = self.stream.and_then(|stream| stream.of_request(request));
         Timeouts {

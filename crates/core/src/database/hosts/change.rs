@@ -90,6 +90,7 @@ impl Table {
         let Some(hosts) = &self.hosts else {
             return Vec::new();
         };
+
         let mut states = Vec::new();
         for wildcard in hosts.wildcards_affected_by(route, change) {
             let owners = hosts.owners(&self.entries, route, wildcard).into_iter();

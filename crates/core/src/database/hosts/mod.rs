@@ -158,6 +158,7 @@ impl HostIndex {
         let Some(entry) = entries.get(owner.0) else {
             return false;
         };
+
         let Some(HostName { route, .. }) = HostName::split(entry.name.as_str()) else {
             return false;
         };

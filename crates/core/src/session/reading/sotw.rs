@@ -75,6 +75,7 @@ impl SotwList {
             };
             keys.into_iter()
         });
+
         for key in unswept_keys.by_ref().take(*budget) {
             *budget -= 1;
             if !self.listed_keys.contains(&key) {

@@ -207,11 +207,13 @@ pub(crate) fn apply_item(
             .as_ref()
             .is_some_and(|variant| record.is_variant(variant))
     };
+
     let is_replaced = |record: &CachedResource| {
         item.is_some_and(|resource| {
             record.is_variant(&variant_of(resource)) || record.has_unknown_body()
         })
     };
+
     held_resources.retain(|record| !is_removed(record) && !is_replaced(record));
     held_resources.extend(item.map(CachedResource::accepted));
 }
