@@ -134,6 +134,7 @@ impl HttpFilter {
         self.usage != Usage::Config
     }
 
+    /// Returns whether the filter can be used on a side.
     pub(super) fn runs_on(&self, side: Side) -> bool {
         self.only_on.is_none_or(|only_side| only_side == side)
     }

@@ -45,9 +45,9 @@ impl PriorityLoad {
         };
 
         let shares = |which: usize| -> Vec<u64> {
-            let counted = counted.iter();
             counted
-                .map(|c| availability(c.shares[which], c.shares[0]))
+                .iter()
+                .map(|sums| availability(sums.shares[which], sums.shares[0]))
                 .collect()
         };
 
@@ -70,10 +70,10 @@ impl PriorityLoad {
 
         load.spread(&healthy, &degraded, total);
         if total < 100 {
-            for (panics, counted) in load.panics.iter_mut().zip(counted) {
-                *panics = counted.is_below(panic_threshold);
+            for (panics, sums) in load.panics.iter_mut().zip(counted) {
+                *panics = sums.is_below(panic_threshold);
             }
-            // With all in panic, health says nothing any more.
+            // If all priorities panic, health is ignored.
             if load.panics.iter().all(|panics| *panics) {
                 load.spread_by_count(counted);
             }

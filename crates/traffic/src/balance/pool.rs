@@ -47,8 +47,8 @@ impl Pool {
         });
 
         let mut weights = hosts.iter().map(|host| host.weight);
-        let first = weights.next();
-        let is_equal = is_warm && weights.all(|weight| Some(weight) == first);
+        let first_weight = weights.next();
+        let is_equal = is_warm && weights.all(|weight| Some(weight) == first_weight);
         #[expect(clippy::cast_possible_truncation, reason = "any number will do")]
         let picks = seed as u32;
         let choice = match (policy.kind, is_equal) {

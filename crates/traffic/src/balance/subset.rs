@@ -32,8 +32,8 @@ enum Fallback {
 }
 
 impl SubsetConfig {
-    /// Compiles the settings of subsets. What is not supported is a finding; for a
-    /// fallback that is not known it returns `None`.
+    /// Compiles the settings of subsets. A field that is not supported is a
+    /// finding. Returns `None` if the fallback is not known.
     pub(super) fn compile(
         message: &LbSubsetConfig,
         place: &Place<'_>,
@@ -111,7 +111,7 @@ impl Subsets {
         now: Duration,
     ) -> Self {
         let group = |subset: &LbMetadata| {
-            let hosts = hosts.filtered(|host| is_in_subset(host, subset));
+            let hosts = hosts.filter(|host| is_in_subset(host, subset));
             Group::new(policy, &hosts, None, seed, now)
         };
 

@@ -47,8 +47,8 @@ pub(super) enum Least {
 }
 
 impl ConcurrencyConfig {
-    /// Compiles the settings of the filter. What cannot be compiled is a
-    /// finding.
+    /// Compiles the settings of the filter. A field that cannot be compiled is
+    /// a finding.
     pub fn compile(message: &AdaptiveConcurrency) -> Result<Self, Findings> {
         let mut findings = Findings::default();
         let place = Place::ROOT.field("gradient_controller_config");
@@ -116,8 +116,8 @@ fn part(percent: Option<&Percent>, default: f64) -> f64 {
     percent.map_or(default, |percent| percent.value) / 100.0
 }
 
-/// Reads how the least latency is known. An interval to measure it in counts
-/// before a fixed value.
+/// Reads the source of the least latency. An interval to measure it in takes
+/// precedence over a fixed value.
 fn read_least(
     message: &MinimumRttCalculationParams,
     concurrency: u32,

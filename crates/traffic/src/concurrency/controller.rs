@@ -184,6 +184,8 @@ impl ConcurrencyController {
         clippy::cast_sign_loss,
         reason = "between the least limit and the greatest"
     )]
+    /// Returns the next limit after a window with this latency. The limit grows
+    /// while the latency stays near the least one.
     fn follow(&self, latency: Duration) -> u32 {
         let least = self.least_latency.as_secs_f64() * (1.0 + self.config.buffer);
         let gradient = (least / latency.as_secs_f64().max(1e-6)).clamp(0.5, 2.0);

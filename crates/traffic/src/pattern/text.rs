@@ -85,6 +85,7 @@ impl TextMatcher {
         }
     }
 
+    /// Returns whether a text matches.
     pub(crate) fn is_match(&self, text: &[u8]) -> bool {
         match self {
             Self::Regex(regex) => regex.is_match(text),
@@ -120,6 +121,7 @@ impl Part {
 }
 
 impl Case {
+    /// Returns whether two texts are equal, in this case or in any.
     pub(crate) fn is_equal(self, left: &[u8], right: &[u8]) -> bool {
         match self {
             Self::Sensitive => left == right,
