@@ -56,11 +56,11 @@ impl Database {
     pub fn explain_host(
         &mut self,
         type_id: TypeId,
-        requested_name: &Name,
+        requested: &Name,
         params: ParamsId,
     ) -> HostExplanation {
         let table = &mut self.tables[type_id.0 as usize];
-        let Some((route, normalized)) = table.split_host(requested_name) else {
+        let Some((route, normalized)) = table.split_host(requested) else {
             return HostExplanation::default();
         };
 
@@ -73,7 +73,7 @@ impl Database {
         HostExplanation {
             normalized,
             candidates,
-            matched: table.explain_match(requested_name, domain, params, params_table, work),
+            matched: table.explain_match(requested, domain, params, params_table, work),
         }
     }
 }

@@ -243,24 +243,21 @@ impl Database {
 
     /// Returns whether a virtual host has exactly this host as a domain.
     #[must_use]
-    pub fn has_exact_domain(&self, type_id: TypeId, requested_name: &Name) -> bool {
+    pub fn has_exact_domain(&self, type_id: TypeId, requested: &Name) -> bool {
         let table = self.table(type_id);
-        table
-            .split_host(requested_name)
-            .is_some_and(|(route, host)| {
-                let owners = table.domain_owners(route, Domain::Exact(&host));
-                !owners.is_empty()
-            })
+        table.split_host(requested).is_some_and(|(route, host)| {
+            let owners = table.domain_owners(route, Domain::Exact(&host));
+            !owners.is_empty()
+        })
     }
 
     /// Returns whether a virtual host has exactly this host as a domain, or is
     /// sent whole to a client that requests it. A client can request only as
     /// many of these as there are virtual hosts; all others are unbounded.
     #[must_use]
-    pub fn is_bounded_host(&self, type_id: TypeId, requested_name: &Name) -> bool {
+    pub fn is_bounded_host(&self, type_id: TypeId, requested: &Name) -> bool {
         let table = self.table(type_id);
-        let (Some(hosts), Some((route, host))) = (&table.hosts, table.split_host(requested_name))
-        else {
+        let (Some(hosts), Some((route, host))) = (&table.hosts, table.split_host(requested)) else {
             return false;
         };
         let is_sent_whole = |owner: &EntryId| {
