@@ -20,11 +20,13 @@ pub(crate) fn put_host(
         base_sets: base_sets.iter().map(|set| Box::from(*set)).collect(),
         ..RareFacts::default()
     };
+
     let facts = Facts {
         domains: Domains::new(domains),
         rare: rare.boxed(),
         ..Facts::default()
     };
+
     let host = Resource {
         constraints: clients.map(|text| text.parse().unwrap()),
         facts: Some(Box::new(facts)),

@@ -20,7 +20,7 @@ struct List {
     /// In the order of the request; a name is there once.
     versions: Vec<(Name, Version)>,
     /// Indexes of `versions`.
-    by_name: HashTable<u32>,
+    indexes_by_name: HashTable<u32>,
     hasher: DefaultHashBuilder,
     longest_name: usize,
     /// Of all names and versions.
@@ -45,7 +45,8 @@ impl InitialVersions {
         self.as_slice().iter()
     }
 
-    /// Returns the version that the client holds of a name.
+    /// Returns the version that the client holds of a name; `None` if it named
+    /// none.
     #[must_use]
     pub fn get(&self, name: &Name) -> Option<&Version> {
         let list = self.0.as_ref()?;
@@ -59,8 +60,8 @@ impl InitialVersions {
         self.0.as_ref().map_or(0, |list| list.longest_name)
     }
 
-    /// The bytes of all names and versions, which are counted as the list is
-    /// made.
+    /// Returns the number of bytes of all names and versions, which are counted
+    /// as the list is made.
     pub(crate) fn text_bytes(&self) -> usize {
         self.0.as_ref().map_or(0, |list| list.text_bytes)
     }
@@ -84,7 +85,9 @@ impl List {
     /// Returns the index of a name among the versions.
     fn find(&self, name: &Name) -> Option<u32> {
         let is_name = |index: &u32| self.versions[*index as usize].0 == *name;
-        let index = self.by_name.find(self.hasher.hash_one(name), is_name);
+        let index = self
+            .indexes_by_name
+            .find(self.hasher.hash_one(name), is_name);
         index.copied()
     }
 
@@ -93,10 +96,11 @@ impl List {
     fn insert(&mut self, name: Name, version: Version) {
         self.text_bytes += version.as_str().len();
         if let Some(index) = self.find(&name) {
-            let earlier = std::mem::replace(&mut self.versions[index as usize].1, version);
-            self.text_bytes -= earlier.as_str().len();
+            let replaced_version = std::mem::replace(&mut self.versions[index as usize].1, version);
+            self.text_bytes -= replaced_version.as_str().len();
             return;
         }
+
         self.text_bytes += name.as_str().len();
         self.longest_name = self.longest_name.max(name.as_str().len());
         let Self {
@@ -109,7 +113,8 @@ impl List {
         // The index by name keeps numbers alone, and asks for the hash of one
         // that it moves.
         let rehash = |index: &u32| hasher.hash_one(&versions[*index as usize].0);
-        self.by_name.insert_unique(rehash(&index), index, rehash);
+        self.indexes_by_name
+            .insert_unique(rehash(&index), index, rehash);
     }
 }
 
@@ -125,7 +130,7 @@ impl FromIterator<(Name, Version)> for InitialVersions {
         let (room, _) = versions.size_hint();
         let mut list = List {
             versions: Vec::with_capacity(room),
-            by_name: HashTable::with_capacity(room),
+            indexes_by_name: HashTable::with_capacity(room),
             hasher: DefaultHashBuilder::default(),
             longest_name: 0,
             text_bytes: 0,

@@ -76,8 +76,10 @@ pub(crate) struct Removal<'r> {
 /// The type streams of a stream, except for one.
 #[derive(Clone, Copy)]
 pub(crate) struct OtherTypes<'a> {
-    before: &'a [TypeStream],
-    after: &'a [TypeStream],
+    /// Those with a lower index.
+    lower: &'a [TypeStream],
+    /// Those with a higher index.
+    higher: &'a [TypeStream],
 }
 
 impl<'a> OtherTypes<'a> {
@@ -87,15 +89,15 @@ impl<'a> OtherTypes<'a> {
         type_streams: &'a mut [TypeStream],
         index: usize,
     ) -> (&'a mut TypeStream, Self) {
-        let (before, tail) = type_streams.split_at_mut(index);
+        let (lower, tail) = type_streams.split_at_mut(index);
         #[expect(clippy::expect_used, reason = "the index is that of a type stream")]
-        let (type_stream, after) = tail.split_first_mut().expect("there is one");
-        (type_stream, Self { before, after })
+        let (type_stream, higher) = tail.split_first_mut().expect("there is one");
+        (type_stream, Self { lower, higher })
     }
 
     /// Returns the other type streams.
     pub(crate) fn iter(self) -> impl Iterator<Item = &'a TypeStream> {
-        self.before.iter().chain(self.after)
+        self.lower.iter().chain(self.higher)
     }
 
     /// Returns the type stream of a type, unless it is the one that is left
@@ -112,7 +114,7 @@ pub(crate) struct Order<'a> {
     draining_types: &'a BTreeMap<&'static str, DrainDeadlines>,
     now: Moment,
     /// The client resumed a moment ago, and has yet to say what it holds.
-    resuming: bool,
+    is_resuming: bool,
     /// Computed for the first removal.
     in_use: OnceCell<InUse>,
     /// Computed for the first name that does not exist.
@@ -125,21 +127,22 @@ pub(crate) struct Order<'a> {
 impl<'a> Order<'a> {
     /// Makes the order of one type among others, for one push. `draining` and
     /// `draining_types` are the references, and the types of which any resource
-    /// may be referred to, that stay in use for a while. `resuming` is whether
-    /// the client reconnected and has yet to subscribe to all its types.
+    /// may be referred to, that stay in use for a while. `is_resuming` is
+    /// whether the client reconnected and has yet to subscribe to all its
+    /// types.
     pub(crate) fn new(
         others: OtherTypes<'a>,
         draining: &'a DrainingReferences,
         draining_types: &'a BTreeMap<&'static str, DrainDeadlines>,
         now: Moment,
-        resuming: bool,
+        is_resuming: bool,
     ) -> Self {
         Self {
             others,
             draining,
             draining_types,
             now,
-            resuming,
+            is_resuming,
             in_use: OnceCell::new(),
             in_use_except_by_clusters: OnceCell::new(),
             desired_references: OnceCell::new(),
@@ -195,7 +198,7 @@ impl<'a> Order<'a> {
             Some(type_stream) => type_stream.dependency_state(db, &reference.name),
             // A client that reconnects subscribes to its types in any order
             // (S82).
-            None if self.resuming => DependencyState::Pending,
+            None if self.is_resuming => DependencyState::Pending,
             None => DependencyState::NotSubscribed,
         }
     }
@@ -203,7 +206,8 @@ impl<'a> Order<'a> {
     /// Returns whether the client may still use a resource that is to be
     /// removed: old referrers drain, a referrer is about to be replaced, or the
     /// client has yet to subscribe to a type that may refer to it (S73, S81).
-    /// The rule for all types; who asks may know of a reason not to wait.
+    /// This is the rule for all types; the caller may know of a reason not to
+    /// wait.
     pub(crate) fn must_defer_removal(&self, db: &mut Database, removal: Removal<'_>) -> bool {
         let Removal { type_url, name, .. } = removal;
         if self.is_draining(db, removal) || self.awaits_referring_type(type_url) {
@@ -224,8 +228,8 @@ impl<'a> Order<'a> {
     fn is_draining(&self, db: &mut Database, removal: Removal<'_>) -> bool {
         let key = reference(removal.type_url, removal.name);
         let name_deadlines = self.draining.get(&key);
-        let type_deadlines = self.draining_types.get(removal.type_url.as_str());
-        let type_deadlines = type_deadlines.filter(|deadlines| {
+        let draining_type = self.draining_types.get(removal.type_url.as_str());
+        let type_deadlines = draining_type.filter(|deadlines| {
             deadlines.from_earlier_stream
                 || !(removal.has_invalid_cluster && self.names_all_routes(db))
         });
@@ -261,7 +265,7 @@ impl<'a> Order<'a> {
             let refers_to = Kind::of(&(*referring).into()).refers_to;
             refers_to.contains(&url.as_str()) && self.others.find(referring).is_none()
         };
-        in_use.may_include(url, name) || (self.resuming && referring_types.any(is_missing))
+        in_use.may_include(url, name) || (self.is_resuming && referring_types.any(is_missing))
     }
 
     /// Returns whether an Envoy resumed with a route name for each listener,
@@ -286,15 +290,15 @@ impl<'a> Order<'a> {
             Kind::reaches(referring, url.as_str()) && self.others.find(referring).is_none()
         };
         let mut referring_types = [kind::CDS, kind::LDS, kind::RDS].iter();
-        self.resuming && Kind::is_referred_to(url) && referring_types.any(is_awaited)
+        self.is_resuming && Kind::is_referred_to(url) && referring_types.any(is_awaited)
     }
 
     /// Returns the dependencies whose referrers are about to be replaced, by
-    /// the types for which `counts` is true.
-    fn find_in_use(&self, db: &mut Database, counts: impl Fn(&TypeStream) -> bool) -> InUse {
+    /// the types for which `is_counted` is true.
+    fn find_in_use(&self, db: &mut Database, is_counted: impl Fn(&TypeStream) -> bool) -> InUse {
         let mut in_use = InUse::default();
         let type_streams = self.others.iter();
-        for type_stream in type_streams.filter(|type_stream| counts(type_stream)) {
+        for type_stream in type_streams.filter(|type_stream| is_counted(type_stream)) {
             if type_stream.holds_unknown_bodies() {
                 in_use.types.extend(type_stream.kind.refers_to);
             }

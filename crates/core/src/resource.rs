@@ -95,6 +95,7 @@ impl Nonce {
                 break;
             }
         }
+
         // The digits are ASCII.
         Self(str::from_utf8(&digits[start..]).unwrap_or_default().into())
     }
@@ -105,8 +106,8 @@ impl Nonce {
 fn shared_url(text: &str) -> Arc<str> {
     static KNOWN: LazyLock<Vec<Arc<str>>> =
         LazyLock::new(|| kind::ALL.iter().map(|url| Arc::from(*url)).collect());
-    let built_in = KNOWN.iter().find(|url| &***url == text);
-    built_in.map_or_else(|| Arc::from(text), Arc::clone)
+    let known_url = KNOWN.iter().find(|url| &***url == text);
+    known_url.map_or_else(|| Arc::from(text), Arc::clone)
 }
 
 impl Version {
@@ -200,14 +201,14 @@ impl Resource {
     #[must_use]
     pub fn wire_size(&self) -> usize {
         // Beside its constraints, a response has the name again.
-        let names = 2 * self.name.as_str().len();
+        let name_bytes = 2 * self.name.as_str().len();
         let aliases = self.aliases.iter();
-        let aliases: usize = aliases.map(|alias| alias.as_str().len() + 2).sum();
-        let body = self.body.as_ref().map_or(0, Bytes::len);
-        let rare = self.facts().rare.as_deref();
-        let metadata = rare.and_then(|rare| rare.metadata.as_ref());
-        let metadata = metadata.map_or(0, Bytes::len);
-        names + aliases + body + metadata + OTHER_FIELDS_BYTES
+        let alias_bytes: usize = aliases.map(|alias| alias.as_str().len() + 2).sum();
+        let body_bytes = self.body.as_ref().map_or(0, Bytes::len);
+        let rare_facts = self.facts().rare.as_deref();
+        let metadata = rare_facts.and_then(|rare| rare.metadata.as_ref());
+        let metadata_bytes = metadata.map_or(0, Bytes::len);
+        name_bytes + alias_bytes + body_bytes + metadata_bytes + OTHER_FIELDS_BYTES
     }
 
     /// Returns every other name that the resource answers to: its aliases, and
@@ -222,7 +223,7 @@ impl Resource {
         aliases.chain(hosts)
     }
 
-    /// Facts about the body; empty facts if none were computed.
+    /// Returns the facts about the body; empty facts if none were computed.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         self.facts.as_deref().unwrap_or_else(|| Facts::none())

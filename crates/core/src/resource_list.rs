@@ -21,7 +21,7 @@ pub enum ResourceList {
 /// A shared list, and its encoding once a stream has made it.
 pub struct SharedList {
     resources: Vec<WireResource>,
-    encoded: OnceLock<Vec<Bytes>>,
+    encoded_pieces: OnceLock<Vec<Bytes>>,
 }
 
 impl SharedList {
@@ -29,14 +29,14 @@ impl SharedList {
     pub(crate) fn new(resources: Vec<WireResource>) -> Self {
         Self {
             resources,
-            encoded: OnceLock::new(),
+            encoded_pieces: OnceLock::new(),
         }
     }
 
     /// Returns the encoded pieces of a response with these resources. The first
     /// caller encodes them with `write`; the format is the transport's own.
     pub fn encode_once(&self, write: impl FnOnce(&[WireResource]) -> Vec<Bytes>) -> &[Bytes] {
-        self.encoded.get_or_init(|| write(&self.resources))
+        self.encoded_pieces.get_or_init(|| write(&self.resources))
     }
 }
 
@@ -66,9 +66,9 @@ impl FromIterator<WireResource> for ResourceList {
 
 /// Adding to a shared list copies it first.
 impl Extend<WireResource> for ResourceList {
-    fn extend<I: IntoIterator<Item = WireResource>>(&mut self, more: I) {
+    fn extend<I: IntoIterator<Item = WireResource>>(&mut self, more_resources: I) {
         let mut resources = self.to_vec();
-        resources.extend(more);
+        resources.extend(more_resources);
         *self = Self::Own(resources);
     }
 }

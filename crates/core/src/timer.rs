@@ -11,23 +11,23 @@ use crate::Moment;
 /// computed with every message of a stream, so it keeps no list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EarliestDeadline {
-    after: Moment,
+    start: Moment,
     earliest: Option<Moment>,
 }
 
 impl EarliestDeadline {
-    /// Makes an earliest deadline of none yet; only those that are later than
-    /// this moment count.
-    pub(crate) fn after(after: Moment) -> Self {
+    /// Makes an earliest deadline without deadlines. Only deadlines that are
+    /// later than this moment count.
+    pub(crate) fn later_than(start: Moment) -> Self {
         Self {
-            after,
+            start,
             earliest: None,
         }
     }
 
     /// Adds a deadline, if there is one.
     pub(crate) fn add(&mut self, deadline: impl Into<Option<Moment>>) {
-        let deadline = deadline.into().filter(|deadline| *deadline > self.after);
+        let deadline = deadline.into().filter(|deadline| *deadline > self.start);
         if let Some(deadline) = deadline
             && self.earliest.is_none_or(|earliest| deadline < earliest)
         {
@@ -67,7 +67,7 @@ impl<K: Ord + Clone> Timers<K> {
         self.deadlines.insert(key, deadline);
     }
 
-    /// Returns the deadline of a key.
+    /// Returns the deadline of a key; `None` if it has none.
     #[must_use]
     pub(crate) fn get(&self, key: &K) -> Option<Moment> {
         self.deadlines.get(key).copied()
@@ -88,7 +88,7 @@ impl<K: Ord + Clone> Timers<K> {
         self.order.retain(|(_, key)| deadlines.contains_key(key));
     }
 
-    /// Returns the earliest deadline.
+    /// Returns the earliest deadline; `None` if there is none.
     #[must_use]
     pub(crate) fn next(&self) -> Option<Moment> {
         self.order.first().map(|(deadline, _)| *deadline)

@@ -65,6 +65,7 @@ pub fn read<'a>(
         node: None,
         refused: 0,
     };
+
     let mut clusters = 0;
     while !bytes.is_empty() {
         let field = scan::take_field(&mut bytes);

@@ -73,12 +73,14 @@ fn visit_any(
     let Some((type_url, body)) = any_parts(any) else {
         return Ok(false);
     };
+
     let descriptor = descriptor::message(&type_url);
     let Some(mut inner) =
         descriptor.and_then(|descriptor| DynamicMessage::decode(descriptor, body).ok())
     else {
         return Ok(false);
     };
+
     let changed = visit_message(&mut inner, visit, depth + 1)?;
     if changed {
         let body = canonical::encode(&inner)?.into();

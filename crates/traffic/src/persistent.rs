@@ -135,16 +135,17 @@ impl<V: Clone> Branch<V> {
             self.slots.insert(index, Slot::Entry(entry));
             return None;
         }
+
         match &mut self.slots[index] {
             Slot::Branch(child) => Arc::make_mut(child).insert(entry, path),
-            Slot::Entry(old) if old.key == entry.key => {
-                Some(std::mem::replace(old, entry).value.clone())
+            Slot::Entry(old_entry) if old_entry.key == entry.key => {
+                Some(std::mem::replace(old_entry, entry).value.clone())
             }
-            Slot::Entry(old) => {
-                let old = Arc::clone(old);
+            Slot::Entry(old_entry) => {
+                let old_entry = Arc::clone(old_entry);
                 let mut child = Self::EMPTY;
-                let old_path = HashPath::at_level(old.key.as_bytes(), path.level);
-                child.insert(old, old_path);
+                let old_path = HashPath::at_level(old_entry.key.as_bytes(), path.level);
+                child.insert(old_entry, old_path);
                 child.insert(entry, path);
                 self.slots[index] = Slot::Branch(Arc::new(child));
                 None
@@ -197,7 +198,7 @@ impl HashPath {
         Self::at_level(key, 0)
     }
 
-    /// Makes the path of a key as it stands at `level`, after `level` calls of
+    /// Makes the path of a key as it is at `level`, after `level` calls of
     /// [`Self::next`]. Each hash serves [`LEVELS`] levels; the next one has the
     /// next seed.
     fn at_level(key: &[u8], level: u32) -> Self {

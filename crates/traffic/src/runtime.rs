@@ -42,6 +42,7 @@ impl Fraction {
                 100
             }
         };
+
         Self {
             numerator: u64::from(message.numerator),
             denominator,

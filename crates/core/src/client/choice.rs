@@ -1,5 +1,5 @@
-//! Which servers the sources of a client use, and what follows when that
-//! changes (C46-C49).
+//! Chooses among the servers of a source, and applies the effects of another
+//! choice (C46-C49).
 
 use super::contents::Key;
 use super::fallback::Fallback;
@@ -40,24 +40,25 @@ impl Client {
         let Some(source) = self.sources.get_mut(&source_id) else {
             return;
         };
-        let failed: Vec<bool> = source
+        let failure_flags: Vec<bool> = source
             .servers
             .iter()
             .map(|id| self.servers.get(id).is_some_and(|server| server.has_failed))
             .collect();
-        let has_failed = |place: usize| failed.get(place) == Some(&true);
-        // Whether anything is missing takes a look at all subscriptions, so
-        // that is asked only after a failure.
+
+        let has_failed = |place: usize| failure_flags.get(place) == Some(&true);
+        // The search for a missing resource visits all subscriptions, so it is
+        // made only after a failure.
         let is_missing = has_failed(source.fallback.current())
             && SourceView::new(source, &mut self.servers).is_missing_any();
         let fall_back = |fallback: &mut Fallback| fallback.fall_back(is_missing, has_failed);
         self.change_server(source_id, fall_back, now);
     }
 
-    /// Applies a change to the choice of a source among its servers, and what
-    /// follows if the current server is another one then: subscriptions are
-    /// made and ended at servers, the contents that the source has are kept
-    /// until the new server has spoken of them, and all names of the source are
+    /// Applies a change to the choice of a source among its servers. Makes and
+    /// ends subscriptions at servers accordingly. If the current server is
+    /// another one then, the contents that the source has are kept until the
+    /// new server has spoken of them, and all names of the source are
     /// evaluated. Returns whether the source uses another server now.
     pub(super) fn change_server(
         &mut self,
@@ -72,12 +73,14 @@ impl Client {
         change_fallback(&mut fallback);
         let is_other = fallback.current() != source.fallback.current();
         let old_servers = source.open_servers();
-        let next = source.servers.get(fallback.current()).copied();
+        let next_server = source.servers.get(fallback.current()).copied();
         if is_other {
             self.keep(source_id);
-            // What the server said to other sources on earlier streams says
-            // nothing of what this source has.
-            next.into_iter().for_each(|id| self.start_anew(id, now));
+            // This source has not seen what the server said to other sources on
+            // earlier streams.
+            if let Some(id) = next_server {
+                self.start_anew(id, now);
+            }
         }
 
         if let Some(source) = self.sources.get_mut(&source_id) {
@@ -98,9 +101,9 @@ impl Client {
     }
 
     /// Handles the fetch timers of a server that ran out just now; `events` are
-    /// their errors. Counts them for the status of the server. Of names on
-    /// which the server was silent for too long, kept contents are dropped from
-    /// the sources that use it, unless they outlive silence
+    /// their errors. Counts them for the status of the server. If the server
+    /// was silent on a name for too long, the sources that use it drop the kept
+    /// contents of the name, unless these outlive silence
     /// ([`SourceView::drop_silent`]).
     pub(super) fn handle_silence(&mut self, id: ServerId, events: &[Event]) {
         let is_timeout = |event: &&Event| match event {
@@ -113,15 +116,15 @@ impl Client {
             server.fetch_timeouts += events.iter().filter(is_timeout).count() as u64;
         }
 
-        let silent = events.iter().filter_map(|event| match event {
+        let silent_keys = events.iter().filter_map(|event| match event {
             Event::Failed(url, name, error) if error.cause == Cause::Silent => {
                 Some((url.clone(), name.clone()))
             }
             _ => None,
         });
-        for key in silent {
+        for key in silent_keys {
             for source in self.sources.values_mut() {
-                if source.in_use() == Some(id) {
+                if source.current_server() == Some(id) {
                     SourceView::new(source, &mut self.servers).drop_silent(&key);
                 }
             }
@@ -226,20 +229,23 @@ impl Client {
         place.is_some_and(|(source, place)| source.fallback.precedes_current(place))
     }
 
-    /// Forgets everything that a server has said if it has failed, or if no
-    /// response came since the stream on which it said that ended: the server
-    /// is to send everything when it is back. Does nothing otherwise. The
-    /// caller has replaced the server in a source, or begins to use it there.
-    /// Other sources that use it keep their contents. A stream that has no
-    /// response yet is opened anew: it was told of what is forgotten.
+    /// Forgets everything that a server has said, so that the server sends
+    /// everything when it is back. Does nothing unless the server has failed,
+    /// or its contents are from an earlier stream and no response came since.
+    /// The caller has replaced the server in a source, or begins to use it
+    /// there. Other sources that use it keep their contents. A stream without a
+    /// response is opened anew, because it began with the versions of the
+    /// forgotten contents.
     pub(super) fn start_anew(&mut self, id: ServerId, now: Moment) {
         let server = self.servers.get(&id);
         if !server.is_some_and(|server| server.has_failed || server.is_outdated) {
             return;
         }
-        for source in self.sources_of(id) {
-            if self.sources.get(&source).and_then(Source::in_use) == Some(id) {
-                self.keep(source);
+
+        for source_id in self.sources_of(id) {
+            let source = self.sources.get(&source_id);
+            if source.and_then(Source::current_server) == Some(id) {
+                self.keep(source_id);
             }
         }
         if let Some(server) = self.servers.get_mut(&id) {
@@ -268,10 +274,10 @@ impl Client {
         let Some(source) = self.sources.get_mut(&source_id) else {
             return;
         };
-        if source.unreachable == error {
+        if source.unreachable_error == error {
             return;
         }
-        source.unreachable = error;
+        source.unreachable_error = error;
         self.touch_all(source_id);
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Contents {
     database: Database,
     subscribers: BTreeMap<(TypeUrl, Params), TypeSubscriber>,
     /// The subscriber of each stream of the database.
-    by_stream: HashMap<StreamId, (TypeUrl, Params)>,
+    keys_by_stream: HashMap<StreamId, (TypeUrl, Params)>,
     /// The error of a name: why it has no value, or only an old one.
     errors: HashMap<Key, WatchError>,
 }
@@ -49,7 +49,7 @@ impl Contents {
         Self {
             database: Database::cache(),
             subscribers: BTreeMap::new(),
-            by_stream: HashMap::new(),
+            keys_by_stream: HashMap::new(),
             errors: HashMap::new(),
         }
     }
@@ -64,7 +64,7 @@ impl Contents {
             database.hold_params(params);
             let type_id = database.type_id(type_url);
             let stream = database.open_stream();
-            self.by_stream.insert(stream, key);
+            self.keys_by_stream.insert(stream, key);
             TypeSubscriber {
                 id: database.add_subscriber(stream, type_id, params),
                 stream,
@@ -97,6 +97,7 @@ impl Contents {
         let Some(subscriber) = self.subscribers.get_mut(&key) else {
             return;
         };
+
         let (id, type_id, params) = (subscriber.id, subscriber.type_id, subscriber.params);
         match &subscription.selector {
             Selector::Name(name) => {
@@ -118,7 +119,7 @@ impl Contents {
             self.database.remove_subscriber(id);
             self.database.close_stream(subscriber.stream);
             self.database.release_params(params);
-            self.by_stream.remove(&subscriber.stream);
+            self.keys_by_stream.remove(&subscriber.stream);
             self.subscribers.remove(&key);
         }
     }
@@ -138,7 +139,7 @@ impl Contents {
     }
 
     /// Returns the variants of a name; none if it has no contents.
-    pub(super) fn held(&self, type_url: &TypeUrl, name: &Name) -> Vec<Arc<Resource>> {
+    pub(super) fn variants(&self, type_url: &TypeUrl, name: &Name) -> Vec<Arc<Resource>> {
         let type_id = self.database.find_type(type_url);
         let variants = type_id.map(|id| self.database.variants(id, name).to_vec());
         variants.unwrap_or_default()
@@ -180,7 +181,7 @@ impl Contents {
         }
     }
 
-    /// Returns the error of a name.
+    /// Returns the error of a name, if it has one.
     pub(super) fn error(&self, type_url: &TypeUrl, name: &Name) -> Option<&WatchError> {
         self.errors.get(&(type_url.clone(), name.clone()))
     }
@@ -235,19 +236,22 @@ impl Contents {
     pub(super) fn take_changed(&mut self) -> BTreeSet<Key> {
         let mut changed_keys = BTreeSet::new();
         for stream in self.database.take_woken_streams() {
-            let Some(key) = self.by_stream.get(&stream) else {
+            let Some(key) = self.keys_by_stream.get(&stream) else {
                 continue;
             };
             let Some(subscriber) = self.subscribers.get_mut(key) else {
                 continue;
             };
+
             for (entry, _) in self.database.take_dirty(subscriber.id, usize::MAX) {
                 let name = self.database.name(subscriber.type_id, entry).clone();
                 changed_keys.insert((key.0.clone(), name));
             }
+
             for (cursor, position) in subscriber.scopes.values_mut() {
                 let names = self.database.changed_names(*cursor, *position);
                 changed_keys.extend(names.into_iter().map(|name| (key.0.clone(), name)));
+
                 let head = self.database.head(*cursor);
                 self.database.pin(*cursor, head);
                 self.database.unpin(*cursor, *position);
@@ -314,12 +318,12 @@ impl Contents {
     pub(super) fn names(&self, type_url: &TypeUrl) -> BTreeSet<Name> {
         let type_id = self.database.find_type(type_url);
         let resources = type_id.map(|type_id| self.database.resources(type_id));
-        let resources = resources
+        let resource_names = resources
             .into_iter()
             .flatten()
             .map(|resource| resource.name.clone());
         let failed_keys = self.errors.keys().filter(|(url, _)| url == type_url);
-        resources
+        resource_names
             .chain(failed_keys.map(|(_, name)| name.clone()))
             .collect()
     }
@@ -338,14 +342,14 @@ impl Contents {
     pub(super) fn check(&mut self) -> Result<(), String> {
         self.database.check()?;
         for (key, subscriber) in &self.subscribers {
-            if self.by_stream.get(&subscriber.stream) != Some(key) {
+            if self.keys_by_stream.get(&subscriber.stream) != Some(key) {
                 return Err(format!("the stream of {key:?} is another's"));
             }
             if subscriber.names.is_empty() && subscriber.scopes.is_empty() {
                 return Err(format!("{key:?} has a subscriber without subscriptions"));
             }
         }
-        match self.by_stream.len() == self.subscribers.len() {
+        match self.keys_by_stream.len() == self.subscribers.len() {
             true => Ok(()),
             false => Err("a stream has no subscriber".to_owned()),
         }

@@ -1,4 +1,4 @@
-//! From changes of contents to the states of watches.
+//! Works out the states of watches after contents have changed.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +11,9 @@ use crate::sink::Subscription;
 
 impl Client {
     /// Takes the names of a watch of many names that may have changed, with
-    /// their newest states: of the first origin that has a value, else of the
-    /// first that knows the name. A name that no origin knows any more has the
-    /// empty state.
+    /// their newest states. The state is that of the first origin with a value,
+    /// or else of the first that knows the name. A name that no origin knows
+    /// any more has the empty state.
     pub fn take_changes(&mut self, id: WatchId) -> Vec<(Name, State)> {
         let Some(watch) = self.watches.get(id) else {
             return Vec::new();
@@ -22,10 +22,10 @@ impl Client {
         let names = self.watches.take_changed(id).into_iter();
         let states = names.map(|name| {
             let states = self.states(&watched, &name);
-            let with_value = |(_, state): &&(Origin, State)| state.value.is_some();
-            let chosen = states.iter().find(with_value).or(states.first());
-            let state = chosen.map(|(_, state)| state.clone()).unwrap_or_default();
-            (name, state)
+            let has_value = |(_, state): &&(Origin, State)| state.value.is_some();
+            let best_state = states.iter().find(has_value).or(states.first());
+            let state = best_state.map(|(_, state)| state.clone());
+            (name, state.unwrap_or_default())
         });
         states.collect()
     }
@@ -64,13 +64,13 @@ impl Client {
 
     /// Evaluates all watches that a name concerns.
     pub(super) fn touch(&mut self, key: &Key) {
-        for id in self.watches.of_name(&key.0, &key.1) {
+        for id in self.watches.find_by_name(&key.0, &key.1) {
             self.evaluate(id, key);
         }
     }
 
-    /// Works out the state of a name for one watch, and queues the watch if
-    /// that is news.
+    /// Works out the state of a name for one watch, and queues the watch if the
+    /// state is news for it.
     pub(super) fn evaluate(&mut self, id: WatchId, key: &Key) {
         let Some(watch) = self.watches.get(id) else {
             return;

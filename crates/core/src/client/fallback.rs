@@ -1,4 +1,4 @@
-//! Which servers of a source are connected to (C46-C49, E11).
+//! Decides which servers of a source are connected to (C46-C49, E11).
 //!
 //! ```text
 //!   gRPC (A71)          servers[..=current] are connected to
@@ -31,11 +31,11 @@ const PRIMARY_ATTEMPTS: u32 = 2;
 pub(super) struct Fallback {
     policy: FallbackPolicy,
     /// The number of servers.
-    servers: usize,
+    server_count: usize,
     /// The server that contents are expected from.
     current: usize,
     /// Whether the first server has answered at some time (E11).
-    primary_answered: bool,
+    has_primary_answered: bool,
     /// Consecutive failures of the first server (E11).
     primary_failures: u32,
 }
@@ -43,12 +43,12 @@ pub(super) struct Fallback {
 impl Fallback {
     /// Makes the choice of a source with this number of servers: the first is
     /// the current one.
-    pub(super) fn new(policy: FallbackPolicy, servers: usize) -> Self {
+    pub(super) fn new(policy: FallbackPolicy, server_count: usize) -> Self {
         Self {
             policy,
-            servers,
+            server_count,
             current: 0,
-            primary_answered: false,
+            has_primary_answered: false,
             primary_failures: 0,
         }
     }
@@ -56,8 +56,8 @@ impl Fallback {
     /// Returns whether the source connects to the server.
     pub(super) fn is_open(&self, server: usize) -> bool {
         match self.policy {
-            FallbackPolicy::Grpc => server <= self.current && server < self.servers,
-            FallbackPolicy::Envoy => server == self.current && server < self.servers,
+            FallbackPolicy::Grpc => server <= self.current && server < self.server_count,
+            FallbackPolicy::Envoy => server == self.current && server < self.server_count,
         }
     }
 
@@ -81,10 +81,10 @@ impl Fallback {
             return;
         }
         match server {
-            0 if self.primary_answered => {}
+            0 if self.has_primary_answered => {}
             0 => {
                 self.primary_failures = self.primary_failures.saturating_add(1);
-                if self.primary_failures >= PRIMARY_ATTEMPTS && self.servers > 1 {
+                if self.primary_failures >= PRIMARY_ATTEMPTS && self.server_count > 1 {
                     self.current = 1;
                 }
             }
@@ -100,7 +100,7 @@ impl Fallback {
         if self.policy == FallbackPolicy::Envoy || !is_missing {
             return;
         }
-        while self.current + 1 < self.servers && has_failed(self.current) {
+        while self.current + 1 < self.server_count && has_failed(self.current) {
             self.current += 1;
         }
     }
@@ -108,7 +108,7 @@ impl Fallback {
     /// Records a response of the server: if it is the first one, Envoy's policy
     /// never leaves it again (E11).
     pub(super) fn note_response(&mut self, server: usize) {
-        self.primary_answered |= server == 0;
+        self.has_primary_answered |= server == 0;
     }
 
     /// Makes a server current if it precedes the current one; does nothing

@@ -1,8 +1,8 @@
-//! What a source keeps of servers that it used before.
+//! The contents that a source keeps of servers that it used before.
 //!
-//! When a source changes to another server, whatever it has stays in use until
-//! the new server has its own word on it: nothing is taken away before its
-//! successor is there, or before the server says that there is none.
+//! When a source changes to another server, a resource that it has stays in use
+//! until the new server has spoken of its name. So nothing is taken away before
+//! its successor is there, or before the server says that there is none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use crate::timer::Timers;
 /// Names with the last state that an earlier server gave them. Each is
 /// subscribed to, and the server in use has not spoken of it.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct KeptContents {
     names: BTreeMap<Key, KeptName>,
     /// Wildcards and globs of which all names are known.
-    complete: BTreeSet<TypedSubscription>,
-    /// Nobody renews the TTLs any more (E10).
+    complete_scopes: BTreeSet<TypedSubscription>,
+    /// The moments at which TTLs run out, which nobody renews any more (E10).
     timers: Timers<(Key, Option<Constraints>)>,
 }
 
@@ -36,10 +36,10 @@ struct KeptName {
     error: Option<WatchError>,
 }
 
-impl Kept {
+impl KeptContents {
     /// Returns whether nothing is kept.
     pub(super) fn is_empty(&self) -> bool {
-        self.names.is_empty() && self.complete.is_empty()
+        self.names.is_empty() && self.complete_scopes.is_empty()
     }
 
     /// Keeps the resources that a server has of a name, and the error of the
@@ -61,13 +61,14 @@ impl Kept {
             }
         }
 
+        // New variants come first, and replace those with the same constraints.
         let name = self.names.entry(key.clone()).or_default();
-        let is_new = |kept: &Arc<Resource>| {
+        let is_replaced = |kept: &Arc<Resource>| {
             variants
                 .iter()
                 .any(|variant| variant.constraints == kept.constraints)
         };
-        name.variants.retain(|kept| !is_new(kept));
+        name.variants.retain(|kept| !is_replaced(kept));
         name.variants.splice(..0, variants);
         name.error = error;
         if name.variants.is_empty() && name.error.is_none() {
@@ -77,19 +78,19 @@ impl Kept {
 
     /// Keeps that all names of a wildcard or a glob are known.
     pub(super) fn keep_complete(&mut self, scope: TypedSubscription) {
-        self.complete.insert(scope);
+        self.complete_scopes.insert(scope);
     }
 
     /// Returns whether all names of a wildcard or a glob were known when they
     /// were kept.
     pub(super) fn is_complete(&self, scope: &TypedSubscription) -> bool {
-        self.complete.contains(scope)
+        self.complete_scopes.contains(scope)
     }
 
     /// Forgets that a wildcard or a glob is complete: the server in use is to
     /// tell from now on.
     pub(super) fn drop_complete(&mut self, scope: &TypedSubscription) {
-        self.complete.remove(scope);
+        self.complete_scopes.remove(scope);
     }
 
     /// Drops a name.
@@ -109,10 +110,11 @@ impl Kept {
         let Some(name) = self.names.get_mut(key) else {
             return;
         };
-        for variant in name
+
+        let dropped_variants = name
             .variants
-            .extract_if(.., |variant| is_for(variant, params))
-        {
+            .extract_if(.., |variant| is_for(variant, params));
+        for variant in dropped_variants {
             self.timers
                 .cancel(&(key.clone(), variant.constraints.clone()));
         }
@@ -125,14 +127,14 @@ impl Kept {
     /// subscribed to any more (C25).
     pub(super) fn drop_unsubscribed(&mut self, subscriptions: &Subscriptions) {
         let is_unsubscribed = |key: &Key| !subscriptions.covers(&key.0, &key.1);
-        let unsubscribed_keys: Vec<_> = self
+        let unsubscribed_keys: Vec<Key> = self
             .names
             .keys()
             .filter(|key| is_unsubscribed(key))
+            .cloned()
             .collect();
-        let unsubscribed_keys: Vec<Key> = unsubscribed_keys.into_iter().cloned().collect();
         unsubscribed_keys.iter().for_each(|key| self.drop_name(key));
-        self.complete.retain(|scope| {
+        self.complete_scopes.retain(|scope| {
             subscriptions
                 .iter()
                 .any(|subscription| subscription == scope)
@@ -146,13 +148,13 @@ impl Kept {
 
     /// Returns the kept names of one type.
     pub(super) fn names(&self, type_url: &TypeUrl) -> impl Iterator<Item = &Name> {
-        let of_type = self.names.keys().filter(move |(url, _)| url == type_url);
-        of_type.map(|(_, name)| name)
+        let type_keys = self.names.keys().filter(move |(url, _)| url == type_url);
+        type_keys.map(|(_, name)| name)
     }
 
     /// Returns the kept variants of a name: none if nothing is kept of it, or
     /// only an error.
-    pub(super) fn held(&self, key: &Key) -> &[Arc<Resource>] {
+    pub(super) fn variants(&self, key: &Key) -> &[Arc<Resource>] {
         self.names.get(key).map_or(&[], |name| &name.variants)
     }
 
@@ -161,14 +163,14 @@ impl Kept {
     /// nothing is known of it.
     pub(super) fn state(&self, key: &Key, params: &Params) -> State {
         let Some(name) = self.names.get(key) else {
-            let mut complete = self.complete.iter();
+            let mut complete_scopes = self.complete_scopes.iter();
             let is_listed = |(url, subscription): &TypedSubscription| {
                 *url == key.0
                     && subscription.params == *params
                     && subscription.selector.covers(&key.1)
             };
             return State {
-                error: complete.any(is_listed).then(WatchError::deleted),
+                error: complete_scopes.any(is_listed).then(WatchError::deleted),
                 ..State::default()
             };
         };

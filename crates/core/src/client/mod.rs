@@ -137,8 +137,8 @@ impl Client {
     /// Adds a resource of the bootstrap. It stays, whatever sources send (E20).
     pub fn add_static(&mut self, type_url: &TypeUrl, resource: Arc<Resource>) {
         let name = resource.name.clone();
-        let of_type = self.statics.entry(type_url.clone()).or_default();
-        of_type.insert(name.clone(), resource);
+        let type_resources = self.statics.entry(type_url.clone()).or_default();
+        type_resources.insert(name.clone(), resource);
         self.touch(&(type_url.clone(), name));
     }
 
@@ -201,8 +201,8 @@ impl Client {
             return;
         }
         let open_servers = source.open_servers();
-        for server in &open_servers {
-            if let Some(server) = self.servers.get_mut(server) {
+        for id in &open_servers {
+            if let Some(server) = self.servers.get_mut(id) {
                 server.unsubscribe(&key);
             }
         }
@@ -234,7 +234,8 @@ impl Client {
         self.watches.remove(id);
     }
 
-    /// Takes the next watch with news, in the order in which they came.
+    /// Takes the next watch with news, in the order in which they came; `None`
+    /// if no watch has news.
     pub fn poll_watch(&mut self) -> Option<WatchId> {
         self.watches.poll()
     }
@@ -276,7 +277,8 @@ impl Client {
         self.set_unreachable(source, error);
     }
 
-    /// Returns the next server to connect to or to close.
+    /// Returns the next server to connect to or to close; `None` if there is
+    /// none now.
     pub fn poll_action(&mut self, now: Moment) -> Option<Action> {
         let mut servers = self.servers.iter_mut();
         servers.find_map(|(id, server)| server.poll_action(*id, now))
@@ -293,23 +295,26 @@ impl Client {
         self.absorb(id, now);
     }
 
-    /// Ends a stream, or an attempt to open one. If no response came on it, it
-    /// is a failure, after which another server may be used (C36, C46). Returns
-    /// whether it is a failure.
+    /// Ends a stream, or an attempt to open one. If no response came on it,
+    /// that is a failure, after which another server may be used (C36, C46).
+    /// Returns whether it is a failure.
     pub fn handle_disconnected(&mut self, id: ServerId, reason: &str, now: Moment) -> bool {
         let Some(server) = self.servers.get_mut(&id) else {
             return false;
         };
         let is_failure = server.note_disconnected(reason, now);
         self.absorb(id, now);
+
         let sources = self.sources_of(id);
         if !is_failure {
-            // A source that returns is to hear only what comes from now on.
+            // A source that returns to the server sees only what comes from now
+            // on.
             if sources.iter().any(|source| self.is_replaced(*source, id)) {
                 self.start_anew(id, now);
             }
             return false;
         }
+
         for source_id in sources {
             let place = self
                 .sources
@@ -318,6 +323,7 @@ impl Client {
             if let Some(place) = place {
                 self.change_server(source_id, |fallback| fallback.note_failure(place), now);
             }
+
             self.fall_back(source_id, now);
             if self.is_replaced(source_id, id) {
                 self.start_anew(id, now);
@@ -410,8 +416,8 @@ impl Client {
     }
 
     /// Handles deadlines that have passed: names without a response, and
-    /// resources whose TTL ran out. Connections and requests that are due have
-    /// to be polled for.
+    /// resources whose TTL ran out. Connections and requests that are due are
+    /// not begun here: the caller polls for them.
     pub fn handle_timeout(&mut self, now: Moment) {
         let ids: Vec<_> = self.servers.keys().copied().collect();
         for server in self.servers.values_mut() {
@@ -421,6 +427,7 @@ impl Client {
             let events = self.absorb(id, now);
             self.handle_silence(id, &events);
         }
+
         let sources = self.sources.values_mut();
         let expired_keys: Vec<_> = sources.flat_map(|source| source.kept.expire(now)).collect();
         expired_keys.iter().for_each(|key| self.touch(key));
@@ -451,7 +458,7 @@ impl Client {
 
     /// Applies the effects of a server's sink to its contents, and evaluates
     /// the watches of the names that changed. Sources that prefer the server
-    /// return to it (C48). Has to follow every call that may leave effects in
+    /// return to it (C48). Called after every call that may leave effects in
     /// the sink. Returns the errors of names that began or ended.
     fn absorb(&mut self, id: ServerId, now: Moment) -> Vec<Event> {
         let Some(server) = self.servers.get_mut(&id) else {
@@ -468,7 +475,7 @@ impl Client {
                 continue; // All names of the source are evaluated.
             }
             if let Some(source) = self.sources.get_mut(&source_id)
-                && source.in_use() == Some(id)
+                && source.current_server() == Some(id)
             {
                 let kept_keys = SourceView::new(source, &mut self.servers).absorb(&effects, &keys);
                 keys.extend(kept_keys);

@@ -1,4 +1,4 @@
-//! How fast requests are sent (E6): a bucket of tokens.
+//! Limits the rate of requests (E6) by a bucket of tokens.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(super) struct TokenBucket {
     limit: RateLimit,
     tokens: u32,
     /// The moment up to which tokens were added.
-    filled: Moment,
+    filled_until: Moment,
 }
 
 impl TokenBucket {
@@ -38,7 +38,7 @@ impl TokenBucket {
         Self {
             limit,
             tokens: limit.max_tokens.max(1),
-            filled: Moment::START,
+            filled_until: Moment::START,
         }
     }
 
@@ -58,26 +58,30 @@ impl TokenBucket {
     /// Returns the moment at which there is a token; `None` if there is one
     /// already.
     pub(super) fn next_token(&self) -> Option<Moment> {
-        (self.tokens == 0).then(|| self.filled + self.limit.token_time)
+        (self.tokens == 0).then(|| self.filled_until + self.limit.token_time)
     }
 
-    /// Adds the tokens of the time since the last call. A part of a token is
-    /// left in `filled`.
+    /// Adds the tokens of the time since the last call. The time of a part of a
+    /// token is not used up: `filled_until` moves by whole tokens.
     fn fill(&mut self, now: Moment) {
         let capacity = self.limit.max_tokens.max(1);
-        let elapsed = now.since_start().saturating_sub(self.filled.since_start());
-        let per_token = self.limit.token_time.as_nanos().max(1);
-        let new_tokens = elapsed.as_nanos() / per_token;
+        let elapsed_time = now
+            .since_start()
+            .saturating_sub(self.filled_until.since_start());
+        let nanos_per_token = self.limit.token_time.as_nanos().max(1);
+        let new_tokens = elapsed_time.as_nanos() / nanos_per_token;
         if u128::from(capacity - self.tokens) <= new_tokens {
             self.tokens = capacity;
-            self.filled = now.max(self.filled);
+            self.filled_until = now.max(self.filled_until);
             return;
         }
+
         // Fewer than fit into the bucket, whose size is a `u32`. Their time is
-        // a part of `elapsed`, whose nanoseconds a `u64` holds for 584 years.
+        // a part of `elapsed_time`, whose nanoseconds a `u64` holds for 584
+        // years.
         self.tokens += new_tokens as u32;
-        let token_time = Duration::from_nanos((new_tokens * per_token) as u64);
-        self.filled = self.filled + token_time;
+        let token_time = Duration::from_nanos((new_tokens * nanos_per_token) as u64);
+        self.filled_until = self.filled_until + token_time;
     }
 }
 

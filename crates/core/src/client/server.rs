@@ -1,5 +1,5 @@
-//! One server of a client: its sink, its connection, what it has said, and
-//! which subscriptions its sources have there.
+//! One server of a client: its sink, its connection, its contents, and the
+//! subscriptions that its sources have there.
 //!
 //! ```text
 //!            Connect             handle_connected
@@ -60,8 +60,8 @@ pub(super) struct Server {
     /// Whether the last stream, or the last attempt to open one, ended without
     /// a response, and none came since (C36).
     pub(super) has_failed: bool,
-    /// Whether the contents are the word of streams that have ended: no
-    /// response has come since. It is the old word of the server.
+    /// Whether the contents are from streams that have ended, and no response
+    /// has come since.
     pub(super) is_outdated: bool,
     /// The subscriptions of all sources.
     subscriptions: Subscriptions,
@@ -70,7 +70,7 @@ pub(super) struct Server {
     /// Whether a request had to wait for a token.
     pub(super) is_limited: bool,
     /// The number of times that requests had to wait.
-    pub(super) limited: u64,
+    pub(super) limit_count: u64,
     /// The number of names that the server did not answer in time.
     pub(super) fetch_timeouts: u64,
 }
@@ -90,7 +90,7 @@ impl Server {
             backoff: Backoff::new(config.backoff, seed),
             tokens: config.rate_limit.map(TokenBucket::new),
             is_limited: false,
-            limited: 0,
+            limit_count: 0,
             fetch_timeouts: 0,
             config,
         }
@@ -139,6 +139,7 @@ impl Server {
         for (type_url, subscription) in &effects.complete {
             self.contents.set_complete(type_url, &subscription.selector);
         }
+
         let mut keys = self.contents.take_changed();
         for event in &effects.events {
             keys.insert(self.apply_event(event));
@@ -171,9 +172,9 @@ impl Server {
     }
 
     /// Forgets everything that the server has sent, but not the subscriptions:
-    /// the contents come from another server in the meantime, and this one is
-    /// to send everything when it is back (E9). A stream that was told of the
-    /// contents is spent.
+    /// the contents come from another server in the meantime, and this one
+    /// sends everything when it is back (E9). A stream that is up began with
+    /// the versions of these contents, so it is spent.
     pub(super) fn start_anew(&mut self, now: Moment) {
         self.forget_all();
         if self.link == Link::Up {
@@ -225,7 +226,7 @@ impl Server {
     }
 
     /// Records that a stream has begun, in place of an earlier one if there is
-    /// one: what that one said is the old word of the server then.
+    /// one. The contents from the earlier stream are outdated then.
     pub(super) fn note_connected(&mut self) {
         self.is_outdated |= self.is_heard();
         self.link = Link::Up;
@@ -255,6 +256,7 @@ impl Server {
                 return false;
             }
         }
+
         let got_response = self.is_heard();
         self.is_outdated |= got_response;
         self.sink.handle_disconnected(reason);
@@ -271,10 +273,11 @@ impl Server {
         if let Some(tokens) = &mut self.tokens
             && !tokens.has_token(now)
         {
-            self.limited += u64::from(!self.is_limited);
+            self.limit_count += u64::from(!self.is_limited);
             self.is_limited = true;
             return None;
         }
+
         self.is_limited = false;
         let request = self.sink.poll_request(now)?;
         if let Some(tokens) = &mut self.tokens {

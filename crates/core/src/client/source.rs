@@ -1,10 +1,10 @@
 //! One source of a client: its subscriptions, the choice among its servers, and
-//! what it keeps of servers that it used before.
+//! the contents that it keeps of servers that it used before.
 
 use super::ServerId;
 use super::contents::Contents;
 use super::fallback::{Fallback, FallbackPolicy};
-use super::kept::Kept;
+use super::kept::KeptContents;
 use super::subscriptions::{Subscriptions, TypedSubscription};
 use crate::change::{Change, Transaction};
 use crate::name::{Name, Selector};
@@ -22,9 +22,9 @@ pub(super) struct Source {
     pub(super) own_contents: Contents,
     /// The states that earlier servers gave to names of which the one in use
     /// has not spoken.
-    pub(super) kept: Kept,
+    pub(super) kept: KeptContents,
     /// Set while every server is unreachable (C49).
-    pub(super) unreachable: Option<WatchError>,
+    pub(super) unreachable_error: Option<WatchError>,
 }
 
 impl Source {
@@ -35,8 +35,8 @@ impl Source {
             servers,
             subscriptions: Subscriptions::default(),
             own_contents: Contents::new(),
-            kept: Kept::default(),
-            unreachable: None,
+            kept: KeptContents::default(),
+            unreachable_error: None,
         }
     }
 
@@ -69,7 +69,7 @@ impl Source {
 
     /// Returns the server whose contents count; `None` if the source has no
     /// servers.
-    pub(super) fn in_use(&self) -> Option<ServerId> {
+    pub(super) fn current_server(&self) -> Option<ServerId> {
         self.servers.get(self.fallback.current()).copied()
     }
 
@@ -82,17 +82,19 @@ impl Source {
     /// Returns the servers that the source connects to.
     pub(super) fn open_servers(&self) -> Vec<ServerId> {
         let servers = self.servers.iter().enumerate();
-        let open = servers.filter(|(place, _)| self.fallback.is_open(*place));
-        open.map(|(_, id)| *id).collect()
+        let open_servers = servers.filter(|(place, _)| self.fallback.is_open(*place));
+        open_servers.map(|(_, id)| *id).collect()
     }
 
     /// Applies changes to the source's own contents, as far as they are
     /// subscribed to, and records the subscriptions that are complete with
     /// them.
     pub(super) fn apply(&mut self, changes: Transaction, complete: &[TypedSubscription]) {
-        let changes = changes.into_iter().filter(|change| self.concerns(change));
-        let changes = changes.collect();
-        self.own_contents.apply(changes);
+        let own_changes = changes
+            .into_iter()
+            .filter(|change| self.concerns(change))
+            .collect();
+        self.own_contents.apply(own_changes);
         for (type_url, subscription) in complete {
             self.own_contents
                 .set_complete(type_url, &subscription.selector);

@@ -1,4 +1,4 @@
-//! What can be seen of a client: for dumps, CSDS and metrics (C44, C65, C66).
+//! The status of a client, for dumps, CSDS and metrics (C44, C65, C66).
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ impl Client {
             is_connected: server.link == Link::Up,
             has_failed: server.has_failed,
             is_needed: server.is_needed(),
-            rate_limited: server.limited,
+            rate_limited: server.limit_count,
             fetch_timeouts: server.fetch_timeouts,
         })
     }
@@ -84,7 +84,7 @@ impl Client {
             let mut view = SourceView::new(source, &mut self.servers);
             for (type_url, name) in view.keys() {
                 let key = (type_url.clone(), name.clone());
-                let variants = view.held(&key);
+                let variants = view.variants(&key);
                 let state = view.state(&key, &Params::default());
                 statuses.push(NameStatus {
                     state: cache_state(&state, !variants.is_empty()),
@@ -123,14 +123,14 @@ impl Client {
     /// source has no servers.
     #[must_use]
     pub fn server_in_use(&self, source: SourceId) -> Option<ServerId> {
-        self.sources.get(&source)?.in_use()
+        self.sources.get(&source)?.current_server()
     }
 
     /// Returns the reason why no server of a source can be reached; `None` if
     /// one can (C49).
     #[must_use]
     pub fn unreachable(&self, source: SourceId) -> Option<&WatchError> {
-        self.sources.get(&source)?.unreachable.as_ref()
+        self.sources.get(&source)?.unreachable_error.as_ref()
     }
 
     /// Returns whether a watch covers many names.

@@ -51,7 +51,9 @@ impl Subscriptions {
 
     /// Returns the wildcards and globs.
     pub(super) fn scopes(&self) -> impl Iterator<Item = &TypedSubscription> {
-        let is_scope = |(_, one): &&TypedSubscription| !matches!(one.selector, Selector::Name(_));
+        let is_scope = |(_, subscription): &&TypedSubscription| {
+            !matches!(subscription.selector, Selector::Name(_))
+        };
         self.iter().filter(is_scope)
     }
 
@@ -76,18 +78,21 @@ impl Subscriptions {
         name: &Name,
     ) -> impl Iterator<Item = &Params> {
         let glob = Glob::of(name).map(Selector::Glob);
-        let selectors = [Some(Selector::Name(name.clone())), glob];
+        let selectors = [
+            Some(Selector::Name(name.clone())),
+            glob,
+            Some(Selector::Wildcard),
+        ];
         let selectors = selectors.into_iter().flatten();
-        let selectors = selectors.chain([Selector::Wildcard]);
         selectors.flat_map(|selector| self.params_of(type_url, selector))
     }
 
     /// Returns the parameters of the subscriptions with this very selector.
     fn params_of(&self, type_url: &TypeUrl, selector: Selector) -> impl Iterator<Item = &Params> {
-        let first = (type_url.clone(), Subscription::from(selector));
-        let later_entries = self.counts.range(first.clone()..);
+        let first_key = (type_url.clone(), Subscription::from(selector));
+        let later_entries = self.counts.range(first_key.clone()..);
         let is_same = move |(url, subscription): &&TypedSubscription| {
-            *url == first.0 && subscription.selector == first.1.selector
+            *url == first_key.0 && subscription.selector == first_key.1.selector
         };
         let matching_keys = later_entries.map(|(key, _)| key).take_while(is_same);
         matching_keys.map(|(_, subscription)| &subscription.params)

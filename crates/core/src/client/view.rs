@@ -1,5 +1,5 @@
-//! What a source sees: the contents of the server in use, and under them what
-//! is kept of servers that it used before.
+//! The contents that a source sees: those of the server in use, and under them
+//! those that are kept of servers that it used before.
 //!
 //! ```text
 //!   server in use:  a  b     (c: removed)     what it has spoken of
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use super::ServerId;
 use super::contents::{Contents, Key};
-use super::kept::Kept;
+use super::kept::KeptContents;
 use super::server::Server;
 use super::source::Source;
 use super::subscriptions::{Subscriptions, TypedSubscription};
@@ -30,8 +30,8 @@ use crate::sink::{Cause, DataErrors, Effects, Sink, WatchError, drops_value};
 /// documentation.
 pub(super) struct SourceView<'a> {
     subscriptions: &'a Subscriptions,
-    kept: &'a mut Kept,
-    unreachable: Option<&'a WatchError>,
+    kept: &'a mut KeptContents,
+    unreachable_error: Option<&'a WatchError>,
     contents: &'a mut Contents,
     /// The sink of the server in use.
     sink: Option<&'a Sink>,
@@ -42,7 +42,7 @@ impl<'a> SourceView<'a> {
     /// Makes the view of a source: of the contents of the server in use, or of
     /// its own if it has no servers.
     pub(super) fn new(source: &'a mut Source, servers: &'a mut BTreeMap<ServerId, Server>) -> Self {
-        let server = source.in_use().and_then(|id| servers.get_mut(&id));
+        let server = source.current_server().and_then(|id| servers.get_mut(&id));
         let (contents, sink, policy) = match server {
             Some(server) => {
                 let policy = server.config.sink.data_errors;
@@ -53,7 +53,7 @@ impl<'a> SourceView<'a> {
         Self {
             subscriptions: &source.subscriptions,
             kept: &mut source.kept,
-            unreachable: source.unreachable.as_ref(),
+            unreachable_error: source.unreachable_error.as_ref(),
             contents,
             sink,
             policy,
@@ -67,7 +67,7 @@ impl<'a> SourceView<'a> {
             return State::default();
         }
         let mut state = self.known_state(key, params);
-        if let Some(error) = self.unreachable {
+        if let Some(error) = self.unreachable_error {
             state.error = Some(error.clone()); // C49
         }
         state
@@ -153,6 +153,7 @@ impl<'a> SourceView<'a> {
         if self.kept.is_empty() {
             return Vec::new();
         }
+
         let is_scope = |(_, subscription): &TypedSubscription| {
             !matches!(subscription.selector, Selector::Name(_))
         };
@@ -160,6 +161,7 @@ impl<'a> SourceView<'a> {
             true => self.supersede_all(),
             false => Vec::new(),
         };
+
         self.supersede(keys);
         for (url, subscription) in &effects.complete {
             if let Selector::Name(name) = &subscription.selector {
@@ -179,8 +181,8 @@ impl<'a> SourceView<'a> {
         }
     }
 
-    /// Drops the kept states of those names that the server in use has spoken
-    /// of.
+    /// Drops the kept states of names that the server in use has spoken of; the
+    /// others stay.
     fn supersede<'k>(&mut self, keys: impl IntoIterator<Item = &'k Key>) {
         for key in keys {
             if self.is_superseded(key) {
@@ -208,8 +210,8 @@ impl<'a> SourceView<'a> {
     /// The server has told that the subscription with these parameters has its
     /// answer.
     fn drop_unmatched(&mut self, key: &Key, params: &Params) {
-        let has_others = self.contents.has(&key.0, &key.1);
-        if has_others && self.contents.error(&key.0, &key.1).is_none() {
+        let has_variants = self.contents.has(&key.0, &key.1);
+        if has_variants && self.contents.error(&key.0, &key.1).is_none() {
             self.kept.drop_variants(key, params);
         }
     }
@@ -219,15 +221,16 @@ impl<'a> SourceView<'a> {
     pub(super) fn keep(&mut self) {
         for key in self.keys() {
             let state = self.known_state(&key, &Params::default());
-            let mut variants = self.contents.held(&key.0, &key.1);
+            let mut variants = self.contents.variants(&key.0, &key.1);
             if variants.is_empty() {
-                // Also the value of an alias, which is under another name (S36).
+                // The value of an alias is under another name (S36).
                 let default_state = self.contents.state(&key.0, &key.1, &Params::default());
                 variants.extend(default_state.value);
             }
             let expires_at = |variant: &Resource| self.sink?.expires_at(&key.0, variant);
             self.kept.keep(&key, variants, state.error, expires_at);
         }
+
         let scopes: Vec<_> = self.subscriptions.scopes().cloned().collect();
         for scope in scopes {
             if self.contents.is_complete(&scope.0, &scope.1) {
@@ -239,20 +242,20 @@ impl<'a> SourceView<'a> {
     /// Returns the names that have contents or a kept state and are covered,
     /// and those that are subscribed to one by one.
     pub(super) fn keys(&self) -> BTreeSet<Key> {
-        let subscribed_keys = self.subscriptions.names();
-        let subscribed_keys = subscribed_keys.map(|(url, name)| (url.clone(), name.clone()));
+        let subscribed_names = self.subscriptions.names();
+        let subscribed_keys = subscribed_names.map(|(url, name)| (url.clone(), name.clone()));
         let content_keys = self.contents.keys().into_iter();
-        let content_keys = content_keys.filter(|(url, name)| self.subscriptions.covers(url, name));
+        let covered_keys = content_keys.filter(|(url, name)| self.subscriptions.covers(url, name));
         subscribed_keys
-            .chain(content_keys)
+            .chain(covered_keys)
             .chain(self.kept.keys().cloned())
             .collect()
     }
 
     /// Returns the names of a type that have contents or an error.
     pub(super) fn names(&self, type_url: &TypeUrl) -> BTreeSet<Name> {
-        let covered_names = self.contents.names(type_url).into_iter();
-        let covered_names = covered_names.filter(|name| self.subscriptions.covers(type_url, name));
+        let names = self.contents.names(type_url).into_iter();
+        let covered_names = names.filter(|name| self.subscriptions.covers(type_url, name));
         covered_names
             .chain(self.kept.names(type_url).cloned())
             .collect()
@@ -260,10 +263,10 @@ impl<'a> SourceView<'a> {
 
     /// Returns the variants of a name that are in use: those of the server in
     /// use, or else the kept ones.
-    pub(super) fn held(&self, key: &Key) -> Vec<Arc<Resource>> {
-        let variants = self.contents.held(&key.0, &key.1);
+    pub(super) fn variants(&self, key: &Key) -> Vec<Arc<Resource>> {
+        let variants = self.contents.variants(&key.0, &key.1);
         match variants.is_empty() {
-            true => self.kept.held(key).to_vec(),
+            true => self.kept.variants(key).to_vec(),
             false => variants,
         }
     }

@@ -1,4 +1,4 @@
-//! Watches: what a client knows of a name, always the newest.
+//! Watches: the newest state of a name, as a client knows it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -43,8 +43,8 @@ impl State {
         self.value.is_none() && self.error.is_none()
     }
 
-    /// Returns whether a watcher of the one need not be told of the other
-    /// (C24, C28).
+    /// Returns whether two states are the same to a watcher, so that it need
+    /// not be told of the second (C24, C28).
     fn is_same(&self, other: &Self) -> bool {
         let same_value = match (&self.value, &other.value) {
             (Some(own_value), Some(other_value)) => {
@@ -80,7 +80,7 @@ pub(super) struct Watch {
     /// that has had it for longest first.
     holders: Vec<Origin>,
     /// Of a watch of many names: those whose state may have changed.
-    changed: BTreeSet<Name>,
+    changed_names: BTreeSet<Name>,
     is_queued: bool,
 }
 
@@ -88,9 +88,9 @@ pub(super) struct Watch {
 #[derive(Debug, Default)]
 pub(super) struct Watches {
     list: BTreeMap<WatchId, Watch>,
-    by_name: BTreeMap<TypeUrl, BTreeMap<Name, BTreeSet<WatchId>>>,
+    ids_by_name: BTreeMap<TypeUrl, BTreeMap<Name, BTreeSet<WatchId>>>,
     /// Watches of many names.
-    by_type: BTreeMap<TypeUrl, BTreeSet<WatchId>>,
+    ids_by_type: BTreeMap<TypeUrl, BTreeSet<WatchId>>,
     /// Watches with news, in the order in which they got them.
     queue: VecDeque<WatchId>,
     next_id: u64,
@@ -104,11 +104,11 @@ impl Watches {
         let url = watched.type_url.clone();
         match &watched.selector {
             Selector::Name(name) => {
-                let names = self.by_name.entry(url).or_default();
+                let names = self.ids_by_name.entry(url).or_default();
                 names.entry(name.clone()).or_default().insert(id);
             }
             _ => {
-                self.by_type.entry(url).or_default().insert(id);
+                self.ids_by_type.entry(url).or_default().insert(id);
             }
         }
 
@@ -116,7 +116,7 @@ impl Watches {
             watched,
             shown_state: State::default(),
             holders: Vec::new(),
-            changed: BTreeSet::new(),
+            changed_names: BTreeSet::new(),
             is_queued: false,
         };
 
@@ -124,15 +124,16 @@ impl Watches {
         id
     }
 
-    /// Removes a watch, and its news. One that has ended before is ignored.
+    /// Removes a watch, and its news. A watch that has ended before is ignored.
     pub(super) fn remove(&mut self, id: WatchId) {
         let Some(watch) = self.list.remove(&id) else {
             return;
         };
+
         let url = &watch.watched.type_url;
         match &watch.watched.selector {
             Selector::Name(name) => {
-                if let Some(names) = self.by_name.get_mut(url)
+                if let Some(names) = self.ids_by_name.get_mut(url)
                     && let Some(ids) = names.get_mut(name)
                 {
                     ids.remove(&id);
@@ -142,24 +143,27 @@ impl Watches {
                 }
             }
             _ => {
-                if let Some(ids) = self.by_type.get_mut(url) {
+                if let Some(ids) = self.ids_by_type.get_mut(url) {
                     ids.remove(&id);
                 }
             }
         }
     }
 
-    /// Returns a watch that has not ended.
+    /// Returns a watch; `None` if it has ended.
     pub(super) fn get(&self, id: WatchId) -> Option<&Watch> {
         self.list.get(&id)
     }
 
     /// Returns the watches that a name of a type concerns: those of the name,
     /// and those of globs or the wildcard that cover it.
-    pub(super) fn of_name(&self, type_url: &TypeUrl, name: &Name) -> Vec<WatchId> {
-        let name_watches = self.by_name.get(type_url).and_then(|names| names.get(name));
-        let scope_watches = self.by_type.get(type_url).into_iter().flatten();
-        let scope_watches = scope_watches.filter(|id| self.covers(**id, name));
+    pub(super) fn find_by_name(&self, type_url: &TypeUrl, name: &Name) -> Vec<WatchId> {
+        let name_watches = self
+            .ids_by_name
+            .get(type_url)
+            .and_then(|names| names.get(name));
+        let type_watches = self.ids_by_type.get(type_url).into_iter().flatten();
+        let scope_watches = type_watches.filter(|id| self.covers(**id, name));
         name_watches
             .into_iter()
             .flatten()
@@ -170,7 +174,7 @@ impl Watches {
 
     /// Returns the names of a type that are watched by themselves.
     pub(super) fn names(&self, type_url: &TypeUrl) -> impl Iterator<Item = &Name> {
-        self.by_name
+        self.ids_by_name
             .get(type_url)
             .into_iter()
             .flat_map(BTreeMap::keys)
@@ -192,7 +196,7 @@ impl Watches {
         };
         let has_news = match watch.watched.selector {
             Selector::Name(_) => watch.show_state(states),
-            _ => watch.changed.insert(name.clone()),
+            _ => watch.changed_names.insert(name.clone()),
         };
         if has_news && !std::mem::replace(&mut watch.is_queued, true) {
             self.queue.push_back(id);
@@ -222,16 +226,17 @@ impl Watches {
     pub(super) fn take_changed(&mut self, id: WatchId) -> BTreeSet<Name> {
         let watch = self.list.get_mut(&id);
         watch
-            .map(|watch| std::mem::take(&mut watch.changed))
+            .map(|watch| std::mem::take(&mut watch.changed_names))
             .unwrap_or_default()
     }
 }
 
 impl Watch {
-    /// Shows the watcher one of the states that the origins have: of those with
-    /// a value, the one that has had it for longest, so that a second control
-    /// plane with the same name changes nothing; without a value, the first
-    /// error. Returns whether that is news to the watcher.
+    /// Shows the watcher one of the states that the origins have. Of the
+    /// origins with a value, the one that has had it for longest counts, so
+    /// that a second control plane with the same name changes nothing. If none
+    /// has a value, the first error counts. Returns whether that is news to the
+    /// watcher.
     fn show_state(&mut self, states: &[(Origin, State)]) -> bool {
         let has_value = |origin: &Origin| {
             let mut states = states.iter();
@@ -251,8 +256,8 @@ impl Watch {
         let failed_state = || states.iter().find(|(_, state)| state.error.is_some());
         let state = held_state
             .or_else(failed_state)
-            .map(|(_, state)| state.clone());
-        let state = state.unwrap_or_default();
+            .map(|(_, state)| state.clone())
+            .unwrap_or_default();
         let has_news = !state.is_same(&self.shown_state);
         self.shown_state = state;
         has_news

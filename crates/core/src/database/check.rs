@@ -43,7 +43,7 @@ impl Database {
     /// of its owners, and that names with contents are counted.
     fn check_names(&self, type_id: TypeId) -> Result<(), String> {
         let table = self.table(type_id);
-        let mut with_contents = 0;
+        let mut name_count = 0;
         for (id, entry) in table.entries() {
             let name = &entry.name;
             if table.find(name.as_str()) != Some(id) {
@@ -54,12 +54,12 @@ impl Database {
                 return Err(format!("{name}: not in use"));
             }
             check_owners(table, id, name)?;
-            with_contents += usize::from(!entry.content.resources().is_empty());
+            name_count += usize::from(!entry.content.resources().is_empty());
         }
 
-        if with_contents != table.len {
+        if name_count != table.len {
             return Err(format!(
-                "{}: {with_contents} names, {} counted",
+                "{}: {name_count} names, {} counted",
                 table.url, table.len
             ));
         }
@@ -73,23 +73,23 @@ impl Database {
         let Some(hosts) = &table.hosts else {
             return Ok(());
         };
-        let (mut domains, mut requested) = (0, 0);
+        let (mut domain_count, mut requested_count) = (0, 0);
         for (id, entry) in table.entries() {
             let Some(HostName { route, .. }) = HostName::split(entry.name.as_str()) else {
                 continue;
             };
-            requested += usize::from(!entry.subscribers.is_empty());
+            requested_count += usize::from(!entry.subscribers.is_empty());
             for domain in own_domains(entry) {
-                domains += 1;
+                domain_count += 1;
                 if !hosts.owners(&table.entries, route, domain).contains(&id) {
                     return Err(format!("{}: not found by {domain}", entry.name));
                 }
             }
         }
 
-        if hosts.counts() != (domains, requested) {
+        if hosts.counts() != (domain_count, requested_count) {
             return Err(format!(
-                "{domains} domains and {requested} requested hosts, {:?} in the index",
+                "{domain_count} domains and {requested_count} requested hosts, {:?} in the index",
                 hosts.counts()
             ));
         }
@@ -132,10 +132,10 @@ impl Database {
         for (index, table) in self.tables.iter().enumerate() {
             for (id, view) in table.views() {
                 let pins = view.pins();
-                let repeated =
+                let view_positions =
                     pins.flat_map(|(position, count)| std::iter::repeat_n(position, count));
-                let of_cursors = self.pins_of_cursors(TypeId(index as u32), id);
-                if !repeated.eq(of_cursors) {
+                let cursor_positions = self.pins_of_cursors(TypeId(index as u32), id);
+                if !view_positions.eq(cursor_positions) {
                     return Err(format!(
                         "{:?}: the view's pins are not its cursors'",
                         view.scope
@@ -146,14 +146,17 @@ impl Database {
         Ok(())
     }
 
-    /// Returns the positions that the cursors in a view have pinned, sorted;
-    /// one that several pins have is repeated.
+    /// Returns the positions that the cursors in a view have pinned, sorted. A
+    /// position with several pins is repeated.
     fn pins_of_cursors(&self, type_id: TypeId, view: ViewId) -> Vec<Position> {
         let cursors = self.subscribers.all_cursors();
-        let in_view = cursors
-            .filter(|(_, its_type, cursor)| *its_type == type_id && cursor.view == view)
+        let view_cursors = cursors
+            .filter(|(_, cursor_type, cursor)| *cursor_type == type_id && cursor.view == view)
             .map(|(_, _, cursor)| cursor);
-        let mut pins: Vec<_> = in_view.flat_map(|cursor| &cursor.pins).copied().collect();
+        let mut pins: Vec<_> = view_cursors
+            .flat_map(|cursor| &cursor.pins)
+            .copied()
+            .collect();
         pins.sort_unstable();
         pins
     }

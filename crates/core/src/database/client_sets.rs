@@ -44,13 +44,13 @@ pub(crate) struct ClientSet {
     pub(crate) quarantined: Vec<(Name, Option<Constraints>, Version)>,
     /// Resources that the client was sent beside this set, in sets that it did
     /// not ACK, whatever its reason.
-    pub(crate) unacked: BTreeMap<Name, Version>,
+    pub(crate) unacked_versions: BTreeMap<Name, Version>,
 }
 
 impl ClientSet {
-    /// Returns both sets together, each of which is a part of the set that was
-    /// sent with one version. Of a name in both, the resource of `self` stays.
-    /// `None` if `other` adds no name.
+    /// Returns the union of two sets that clients held of one version, each of
+    /// which may be a part of the set that was sent. For a name in both, the
+    /// resource of `self` stays. `None` if `other` adds no name.
     fn union(&self, other: &Self) -> Option<Self> {
         let is_new = |resource: &&Arc<Resource>| !self.lists(&resource.name);
         let new_resources: Vec<_> = other.resources.iter().filter(is_new).cloned().collect();
@@ -59,7 +59,8 @@ impl ClientSet {
         }
         let mut set = self.clone();
         set.resources.extend(new_resources);
-        set.resources.sort_by(|a, b| a.name.cmp(&b.name));
+        set.resources
+            .sort_by(|left, right| left.name.cmp(&right.name));
         Some(set)
     }
 
@@ -98,7 +99,7 @@ impl ClientSets {
         }
         self.bytes += bytes;
         match self.sets.insert(key.clone(), set) {
-            Some(replaced) => self.bytes -= bytes_of(&replaced),
+            Some(replaced_set) => self.bytes -= bytes_of(&replaced_set),
             None => self.order.push_back(key),
         }
         self.forget_oldest();
@@ -110,8 +111,8 @@ impl ClientSets {
             return;
         }
         self.order.retain(|(owner, _)| *owner != type_id);
-        let forgotten = self.sets.extract_if(|(owner, _), _| *owner == type_id);
-        let bytes: usize = forgotten.map(|(_, set)| bytes_of(&set)).sum();
+        let forgotten_sets = self.sets.extract_if(|(owner, _), _| *owner == type_id);
+        let bytes: usize = forgotten_sets.map(|(_, set)| bytes_of(&set)).sum();
         self.bytes -= bytes;
     }
 
@@ -121,8 +122,8 @@ impl ClientSets {
             let Some(oldest) = self.order.pop_front() else {
                 break;
             };
-            let forgotten = self.sets.remove(&oldest);
-            self.bytes -= forgotten.map_or(0, |set| bytes_of(&set));
+            let forgotten_set = self.sets.remove(&oldest);
+            self.bytes -= forgotten_set.map_or(0, |set| bytes_of(&set));
         }
     }
 }
@@ -156,22 +157,23 @@ impl Database {
         &mut self,
         type_id: TypeId,
         version: &Version,
-        sent: impl Iterator<Item = (Name, Version)>,
+        sent_resources: impl Iterator<Item = (Name, Version)>,
     ) {
         let key = (type_id, version.clone());
         let Some(set) = self.client_sets.sets.get_mut(&key) else {
             return;
         };
-        let unlisted_resources = sent.filter(|(name, _)| !set.lists(name));
-        let unlisted_resources: Vec<_> = unlisted_resources.collect();
+        let unlisted_resources: Vec<_> = sent_resources
+            .filter(|(name, _)| !set.lists(name))
+            .collect();
         if unlisted_resources.is_empty() {
             // A set that others use need not be copied.
             return;
         }
 
-        let unacked = &mut Arc::make_mut(set).unacked;
-        let room = MAX_UNACKED.saturating_sub(unacked.len());
-        unacked.extend(unlisted_resources.into_iter().take(room));
+        let unacked_versions = &mut Arc::make_mut(set).unacked_versions;
+        let room = MAX_UNACKED.saturating_sub(unacked_versions.len());
+        unacked_versions.extend(unlisted_resources.into_iter().take(room));
     }
 
     /// Remembers the references of listeners that drain when their client
@@ -215,7 +217,8 @@ impl Database {
         references.map(|(reference, end)| (reference, *end))
     }
 
-    /// Returns the set of a client that resumes with this version.
+    /// Returns the set of a client that resumes with this version; `None` if no
+    /// such set is remembered.
     pub(crate) fn recall_set(&self, type_id: TypeId, version: &Version) -> Option<Arc<ClientSet>> {
         let key = (type_id, version.clone());
         self.client_sets.sets.get(&key).cloned()
@@ -246,7 +249,7 @@ mod tests {
             Arc::new(ClientSet {
                 resources: vec![Arc::clone(&one); size],
                 quarantined: Vec::new(),
-                unacked: BTreeMap::new(),
+                unacked_versions: BTreeMap::new(),
             })
         };
         let small = set(1);
@@ -285,7 +288,7 @@ mod tests {
         Arc::new(ClientSet {
             resources: names.iter().map(resource).collect(),
             quarantined: Vec::new(),
-            unacked: BTreeMap::new(),
+            unacked_versions: BTreeMap::new(),
         })
     }
 
@@ -318,12 +321,17 @@ mod tests {
         assert!(db.recall_set(id, &"1".into()).is_none());
         db.remember_set(id, "1".into(), &set(&["0"]));
         db.remember_unacked(id, &"1".into(), (0..MAX_UNACKED).map(sent));
-        let unacked = |db: &Database| db.recall_set(id, &"1".into()).unwrap().unacked.clone();
-        assert_eq!(unacked(&db).len(), MAX_UNACKED - 1);
-        assert!(!unacked(&db).contains_key(&sent(0).0));
+        let unacked_versions = |db: &Database| {
+            db.recall_set(id, &"1".into())
+                .unwrap()
+                .unacked_versions
+                .clone()
+        };
+        assert_eq!(unacked_versions(&db).len(), MAX_UNACKED - 1);
+        assert!(!unacked_versions(&db).contains_key(&sent(0).0));
         db.remember_unacked(id, &"1".into(), (MAX_UNACKED..MAX_UNACKED + 2).map(sent));
-        assert_eq!(unacked(&db).len(), MAX_UNACKED);
-        assert!(unacked(&db).contains_key(&sent(MAX_UNACKED).0));
+        assert_eq!(unacked_versions(&db).len(), MAX_UNACKED);
+        assert!(unacked_versions(&db).contains_key(&sent(MAX_UNACKED).0));
     }
 
     #[test]

@@ -47,10 +47,10 @@ pub(super) struct Variants {
     list: Box<[Arc<Resource>]>,
     /// The keys that decide between them.
     keys: Keys,
-    /// The variant of each category of clients, filled when a category is first
-    /// seen.
-    chosen: HashMap<ParamsId, Option<u32>>,
-    /// The epoch of the parameter sets in `chosen`.
+    /// The index of the variant of each category of clients, filled when a
+    /// category is first seen.
+    chosen_indexes: HashMap<ParamsId, Option<u32>>,
+    /// The epoch of the parameter sets in `chosen_indexes`.
     epoch: u32,
 }
 
@@ -77,7 +77,7 @@ impl Content {
         if let (Self::Variants(new), Self::Variants(old)) = (self, old)
             && new.has_constraints_of(old)
         {
-            new.chosen.clone_from(&old.chosen);
+            new.chosen_indexes.clone_from(&old.chosen_indexes);
             new.epoch = old.epoch;
         }
     }
@@ -121,7 +121,9 @@ impl Content {
                 let choice = content.choose_variant(params, params_table, evaluations);
                 Choice::Failed(Arc::clone(error), choice.resource().cloned())
             }
-            Self::Variants(variants) => variants.choose(params, params_table, evaluations),
+            Self::Variants(variants) => {
+                variants.choose_for_category(params, params_table, evaluations)
+            }
         }
     }
 }
@@ -130,18 +132,18 @@ impl Variants {
     /// Sorts resources by constraints, and collects the keys that decide
     /// between them. No choice has been made of them.
     fn new(mut resources: Vec<Arc<Resource>>) -> Self {
-        resources.sort_by(|a, b| a.constraints.cmp(&b.constraints));
+        resources.sort_by(|left, right| left.constraints.cmp(&right.constraints));
         let mut keys = Keys::default();
-        for constraints in resources
+        let all_constraints = resources
             .iter()
-            .filter_map(|resource| resource.constraints.as_ref())
-        {
+            .filter_map(|resource| resource.constraints.as_ref());
+        for constraints in all_constraints {
             keys = keys.union(constraints.keys());
         }
         Self {
             list: resources.into(),
             keys,
-            chosen: HashMap::new(),
+            chosen_indexes: HashMap::new(),
             epoch: 0,
         }
     }
@@ -157,7 +159,7 @@ impl Variants {
     /// Returns the variant for the category of a client, and remembers it; the
     /// name is absent for a client that no variant is for. The categories of an
     /// earlier epoch may mean other parameters now, and are forgotten.
-    fn choose(
+    fn choose_for_category(
         &mut self,
         params: ParamsId,
         params_table: &mut ParamsTable,
@@ -166,11 +168,11 @@ impl Variants {
         let category = params_table.project(params, &self.keys);
         if self.epoch != params_table.epoch() {
             self.epoch = params_table.epoch();
-            self.chosen.clear();
+            self.chosen_indexes.clear();
         }
 
         let list = &self.list;
-        let chosen = *self.chosen.entry(category).or_insert_with(|| {
+        let chosen_index = *self.chosen_indexes.entry(category).or_insert_with(|| {
             let params = params_table.get(category);
             let is_for_client = |variant: &Arc<Resource>| {
                 *evaluations += 1;
@@ -181,7 +183,7 @@ impl Variants {
             index.map(|index| index as u32)
         });
 
-        match chosen {
+        match chosen_index {
             Some(index) => Choice::Resource(Arc::clone(&self.list[index as usize])),
             None => Choice::Absent,
         }
@@ -200,8 +202,8 @@ impl Choice {
         }
     }
 
-    /// Returns whether a client that was sent the one need not be sent the
-    /// other.
+    /// Returns whether two choices are the same to a client: if it was sent one
+    /// of them, it need not be sent the other.
     #[must_use]
     pub fn same_for_client(&self, other: &Self) -> bool {
         match (self, other) {

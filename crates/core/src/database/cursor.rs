@@ -90,6 +90,7 @@ impl Database {
             return;
         };
         cursor.pins.swap_remove(index);
+
         let view = cursor.view;
         let type_id = self.subscribers.type_id(id.subscriber);
         self.unpin_view(type_id, view, position);
@@ -159,9 +160,9 @@ impl Database {
         entry: EntryId,
         position: Position,
     ) -> Option<Arc<Resource>> {
-        let current = self.listed_resource(id, entry);
+        let listed_resource = self.listed_resource(id, entry);
         let view = self.view(id);
-        view.resource_at(entry, position, current.as_ref())
+        view.resource_at(entry, position, listed_resource.as_ref())
     }
 
     /// Returns all resources that the cursor's view lists, sorted by name.
@@ -180,8 +181,8 @@ impl Database {
         }
 
         let ttl = self.table_of(id).kind.ttl_in_sotw;
-        let to_wire = |resource| WireResource::for_sotw(resource, wrap, ttl);
-        let resources = self.list(id).into_iter().map(to_wire);
+        let encode = |resource| WireResource::for_sotw(resource, wrap, ttl);
+        let resources = self.list(id).into_iter().map(encode);
         let list = Arc::new(SharedList::new(resources.collect()));
         self.view_mut(id).keep_full_list(wrap, &list);
         list
@@ -191,14 +192,15 @@ impl Database {
     /// `position`, which must be pinned or the head; sorted by name. Every name
     /// of the view is visited.
     pub fn resources_at(&mut self, id: CursorId, position: Position) -> Vec<Arc<Resource>> {
-        let items = self.view(id).since(0);
+        let items = self.view(id).entries_since(0);
         let entries: Vec<_> = items.map(|(_, entry)| entry).collect();
         self.work.entries += entries.len() as u64;
 
-        let entries = entries.into_iter();
-        let held_resources = entries.filter_map(|entry| self.resource_at(id, entry, position));
-        let mut resources: Vec<_> = held_resources.collect();
-        resources.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut resources: Vec<_> = entries
+            .into_iter()
+            .filter_map(|entry| self.resource_at(id, entry, position))
+            .collect();
+        resources.sort_by(|left, right| left.name.cmp(&right.name));
         resources
     }
 
@@ -216,7 +218,7 @@ impl Database {
         self.resource_at(id, entry, position)
     }
 
-    /// The number of slots of the cursor's type, free ones included.
+    /// Returns the number of slots of the cursor's type, free ones included.
     pub(crate) fn slots(&self, id: CursorId) -> usize {
         self.table_of(id).entries.slots()
     }
@@ -232,10 +234,13 @@ impl Database {
     ) -> Vec<Arc<Resource>> {
         self.work.entries += slots.len() as u64;
         let entries = &self.table_of(id).entries;
-        let used = slots.map(|slot| slot as u32);
-        let used: Vec<_> = used.filter(|slot| entries.get(*slot).is_some()).collect();
-        let held = used.into_iter().map(EntryId);
-        held.filter_map(|entry| self.resource_at(id, entry, position))
+        let used_slots: Vec<_> = slots
+            .map(|slot| slot as u32)
+            .filter(|slot| entries.get(*slot).is_some())
+            .collect();
+        let used_entries = used_slots.into_iter().map(EntryId);
+        used_entries
+            .filter_map(|entry| self.resource_at(id, entry, position))
             .collect()
     }
 
@@ -244,7 +249,7 @@ impl Database {
     #[must_use]
     pub fn changed_names(&self, id: CursorId, position: Position) -> Vec<Name> {
         let table = self.table_of(id);
-        let items = self.view(id).since(position);
+        let items = self.view(id).entries_since(position);
         items
             .map(|(_, entry)| table.entry(entry).name.clone())
             .collect()
@@ -269,18 +274,19 @@ impl Database {
     /// It is made once for all cursors at that position.
     pub fn view_changes(&mut self, id: CursorId, from: Position) -> Arc<ViewChanges> {
         let view = self.view_mut(id);
-        if let Some(shared) = view.shared_changes(from) {
-            return shared;
+        if let Some(changes) = view.shared_changes(from) {
+            return changes;
         }
 
         let mut changes = ViewChanges::new(from, view.head());
-        let entries: Vec<_> = view.since(from).map(|(_, entry)| entry).collect();
+        let entries: Vec<_> = view.entries_since(from).map(|(_, entry)| entry).collect();
         for entry in entries {
             self.work.entries += 1;
-            let current = self.listed_resource(id, entry);
-            let held_resource = self.view(id).resource_at(entry, from, current.as_ref());
+            let listed_resource = self.listed_resource(id, entry);
+            let view = self.view(id);
+            let held_resource = view.resource_at(entry, from, listed_resource.as_ref());
             let name = &self.table_of(id).entry(entry).name;
-            changes.add_difference(name, held_resource.as_ref(), current);
+            changes.add_difference(name, held_resource.as_ref(), listed_resource);
         }
 
         let changes = Arc::new(changes);
@@ -288,8 +294,8 @@ impl Database {
         changes
     }
 
-    /// Drops lists that streams share and that none used since the last call:
-    /// to be called now and then.
+    /// Drops lists that streams share and that none used since the last call.
+    /// The caller does this now and then.
     pub fn drop_unused_lists(&mut self) {
         for table in &mut self.tables {
             table.drop_unused_lists();
@@ -298,9 +304,10 @@ impl Database {
 }
 
 /// Returns the constraints of the variant `old` if a client has to be told that
-/// it goes (TP2): another variant of its name replaces it, or it is removed.
-/// `Some(None)` is the variant for all clients, when another replaces it; when
-/// it is removed, the removal of its name says so, and `None` is returned.
+/// the variant goes (TP2): another variant of its name replaces it, or it is
+/// removed. `Some(None)` means the variant for all clients, which another one
+/// replaces. If that variant is removed, the result is `None`: the removal of
+/// its name says so.
 pub(crate) fn replaced_variant(
     old: &Resource,
     new: Option<&Resource>,
@@ -312,8 +319,8 @@ pub(crate) fn replaced_variant(
     is_replaced.then(|| old.constraints.clone())
 }
 
-/// Returns whether a client that holds the one resource needs no update for the
-/// other; `None` is no resource.
+/// Returns whether a client that holds the first resource needs no update to
+/// hold the second; `None` is no resource.
 pub(super) fn same_listing(first: Option<&Arc<Resource>>, second: Option<&Arc<Resource>>) -> bool {
     match (first, second) {
         (None, None) => true,

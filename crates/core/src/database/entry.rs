@@ -33,7 +33,7 @@ pub(super) enum NameSubscribers {
     #[default]
     None,
     One(NamedSubscriber),
-    /// Up to [`FEW`], without room to spare.
+    /// Up to [`MAX_LIST_LEN`], without room to spare.
     #[expect(clippy::box_collection, reason = "a word here instead of three")]
     Few(Box<Vec<NamedSubscriber>>),
     /// Sorted by parameters, so that subscribers with the same choice are
@@ -42,8 +42,9 @@ pub(super) enum NameSubscribers {
     Many(Box<BTreeSet<(ParamsId, SubscriberId)>>),
 }
 
-/// Up to this size a list is smaller than a set, and as fast.
-const FEW: usize = 16;
+/// The most subscribers in a list: up to this size it is smaller than a set,
+/// and as fast.
+const MAX_LIST_LEN: usize = 16;
 
 impl NameSubscribers {
     /// Adds a subscriber, unless it is there. A list that has no room for it
@@ -54,7 +55,7 @@ impl NameSubscribers {
             Self::One(first) if *first == subscriber => return false,
             Self::One(first) => *self = Self::Few(Box::new(vec![*first, subscriber])),
             Self::Few(list) if list.contains(&subscriber) => return false,
-            Self::Few(list) if list.len() < FEW => {
+            Self::Few(list) if list.len() < MAX_LIST_LEN => {
                 list.reserve_exact(1);
                 list.push(subscriber);
             }
@@ -72,17 +73,17 @@ impl NameSubscribers {
     pub(super) fn remove(&mut self, subscriber: NamedSubscriber) -> bool {
         let count = self.len();
         match self {
-            Self::One(single) if *single == subscriber => *self = Self::None,
+            Self::One(only_one) if *only_one == subscriber => *self = Self::None,
             Self::Few(list) => {
                 list.retain(|entry| *entry != subscriber);
                 list.shrink_to_fit();
-                if let [single] = list[..] {
-                    *self = Self::One(single);
+                if let [only_one] = list[..] {
+                    *self = Self::One(only_one);
                 }
             }
             Self::Many(set) => {
                 set.remove(&set_key(subscriber));
-                if set.len() <= FEW / 2 {
+                if set.len() <= MAX_LIST_LEN / 2 {
                     let list = set.iter().map(|&(params, subscriber)| (subscriber, params));
                     *self = Self::Few(Box::new(list.collect()));
                 }
@@ -120,9 +121,9 @@ impl NameSubscribers {
         };
 
         // One of the two is empty.
-        let from_set = set.into_iter().flatten();
-        let from_set = from_set.map(|&(params, subscriber)| (subscriber, params));
-        list.iter().copied().chain(from_set)
+        let set_entries = set.into_iter().flatten();
+        let set_subscribers = set_entries.map(|&(params, subscriber)| (subscriber, params));
+        list.iter().copied().chain(set_subscribers)
     }
 
     /// Returns the parameters of the subscribers, sorted, without repetition. A
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn subscribers_grow_and_shrink() {
-        const COUNT: usize = 2 * FEW;
+        const COUNT: usize = 2 * MAX_LIST_LEN;
         let mut all = NameSubscribers::default();
         for n in 0..COUNT {
             all.insert(sub(n));
@@ -207,7 +208,7 @@ mod tests {
             let set = crate::params::Params::new([("env", env)]);
             table.intern(set.unwrap())
         });
-        for count in [3, 5 * FEW] {
+        for count in [3, 5 * MAX_LIST_LEN] {
             let mut all = NameSubscribers::default();
             let of = |n: usize| params[usize::from(n.is_multiple_of(3))];
             (0..count).for_each(|n| _ = all.insert((SubscriberId(n as u32), of(n))));
@@ -223,10 +224,10 @@ mod tests {
     #[test]
     fn a_subscriber_that_comes_and_goes_changes_no_form() {
         let mut all = NameSubscribers::default();
-        (0..=FEW).for_each(|n| _ = all.insert(sub(n)));
+        (0..=MAX_LIST_LEN).for_each(|n| _ = all.insert(sub(n)));
         all.remove(sub(0));
         assert!(matches!(all, NameSubscribers::Many(_)));
-        (1..=FEW / 2).for_each(|n| _ = all.remove(sub(n)));
+        (1..=MAX_LIST_LEN / 2).for_each(|n| _ = all.remove(sub(n)));
         assert!(matches!(all, NameSubscribers::Few(_)));
         all.insert(sub(0));
         assert!(matches!(all, NameSubscribers::Few(_)));

@@ -33,12 +33,15 @@ pub(super) struct History {
 
 impl History {
     /// Remembers the replaced resources of a name.
-    pub(super) fn remember_all(&mut self, replaced: Vec<Arc<Resource>>) {
-        replaced.iter().for_each(|resource| self.remember(resource));
+    pub(super) fn remember_all(&mut self, resources: Vec<Arc<Resource>>) {
+        resources
+            .iter()
+            .for_each(|resource| self.remember(resource));
     }
 
     /// Remembers a replaced resource by its name and version, and forgets the
-    /// oldest ones beyond the limits. One that is remembered keeps its age.
+    /// oldest ones beyond the limits. A resource that is remembered already
+    /// keeps its age.
     fn remember(&mut self, resource: &Arc<Resource>) {
         let key = (resource.name.clone(), resource.version.clone());
         if self.bodies.contains_key(&key) {
@@ -56,8 +59,8 @@ impl History {
             let Some(oldest) = self.order.pop_front() else {
                 break;
             };
-            let forgotten = self.bodies.remove(&oldest);
-            self.bytes -= forgotten.map_or(0, |resource| resource.wire_size());
+            let forgotten_body = self.bodies.remove(&oldest);
+            self.bytes -= forgotten_body.map_or(0, |resource| resource.wire_size());
         }
     }
 }
@@ -73,14 +76,14 @@ pub(super) fn replaced_resources(kind: &Kind, old: &Content, new: &Content) -> V
     let stays = |old: &Arc<Resource>| new.resources().iter().any(|new| same_resource(new, old));
 
     let old_resources = old.resources().iter();
-    let old_resources =
+    let replaced_resources =
         old_resources.filter(|old| may_refer(old) && !is_variant(old) && !stays(old));
-    old_resources.cloned().collect()
+    replaced_resources.cloned().collect()
 }
 
 impl Database {
-    /// Returns the resource that a name had at this version, if it is
-    /// remembered. Only replaced and removed resources are.
+    /// Returns the resource that a name had at this version; `None` if it is
+    /// not remembered. Only replaced and removed resources are.
     pub(crate) fn recall_body(
         &self,
         type_id: TypeId,

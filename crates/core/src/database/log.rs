@@ -25,7 +25,8 @@ pub(super) struct Log {
     newest: HashMap<EntryId, u32>,
     /// The swept range, during a sweep; empty otherwise.
     gap: Range<usize>,
-    sweeping: bool,
+    /// Whether a sweep has begun and not visited all items.
+    is_sweeping: bool,
 }
 
 /// Items that a sweep visits with each push: enough to end before many more
@@ -74,16 +75,16 @@ impl Log {
     /// on a few items at each call until all were visited. A short log is swept
     /// in one call.
     fn sweep(&mut self) {
-        let most_items = self.newest.len() * 3 / 2 + STALE_ALLOWED;
-        if !self.sweeping && self.entries.len() <= most_items {
+        let max_items = self.newest.len() * 3 / 2 + STALE_ALLOWED;
+        if !self.is_sweeping && self.entries.len() <= max_items {
             return;
         }
-        self.sweeping = true;
+        self.is_sweeping = true;
 
         let is_short = self.entries.len() <= SWEEP_AT_ONCE;
-        let visits = if is_short { SWEEP_AT_ONCE } else { SWEEP_STEP };
-        let unvisited = self.entries.len() - self.gap.end;
-        for _ in 0..visits.min(unvisited) {
+        let visit_count = if is_short { SWEEP_AT_ONCE } else { SWEEP_STEP };
+        let unvisited_count = self.entries.len() - self.gap.end;
+        for _ in 0..visit_count.min(unvisited_count) {
             self.sweep_item();
         }
 
@@ -91,7 +92,7 @@ impl Log {
             self.entries.truncate(self.gap.start);
             self.positions.truncate(self.gap.start);
             self.gap = 0..0;
-            self.sweeping = false;
+            self.is_sweeping = false;
         }
     }
 
@@ -114,16 +115,16 @@ impl Log {
 
     /// Returns the names whose newest item is after `position`, with its
     /// position, in order.
-    pub(super) fn since(
+    pub(super) fn entries_since(
         &self,
         position: Position,
     ) -> impl Iterator<Item = (Position, EntryId)> + '_ {
-        let visited = 0..self.gap.start;
-        let unvisited = self.gap.end..self.entries.len();
-        let ranges = [visited, unvisited].map(|part| self.items_after(position, part));
-        let newest = ranges.into_iter().flatten();
-        let newest = newest.filter(|index| self.is_newest(*index));
-        newest.map(|index| (self.positions[index], self.entries[index]))
+        let visited_range = 0..self.gap.start;
+        let unvisited_range = self.gap.end..self.entries.len();
+        let ranges = [visited_range, unvisited_range].map(|part| self.items_after(position, part));
+        let indexes = ranges.into_iter().flatten();
+        let newest_indexes = indexes.filter(|index| self.is_newest(*index));
+        newest_indexes.map(|index| (self.positions[index], self.entries[index]))
     }
 
     /// Returns the end of a part of the log, which is in order: the indexes of
@@ -151,12 +152,15 @@ mod tests {
             log.push(position, EntryId(position as u32 % 7));
         }
         assert!((7..=75).contains(&log.items()));
-        let all: Vec<_> = log.since(0).map(|(position, _)| position).collect();
+        let all: Vec<_> = log.entries_since(0).map(|(position, _)| position).collect();
         assert_eq!(all, (9_994..=10_000).collect::<Vec<_>>());
         let newest = EntryId(10_000 % 7);
-        assert_eq!(log.since(9_999).collect::<Vec<_>>(), [(10_000, newest)]);
+        assert_eq!(
+            log.entries_since(9_999).collect::<Vec<_>>(),
+            [(10_000, newest)]
+        );
         assert_eq!(log.position(newest), Some(10_000));
-        assert_eq!(log.since(10_000).count(), 0);
+        assert_eq!(log.entries_since(10_000).count(), 0);
     }
 
     #[test]
@@ -172,12 +176,12 @@ mod tests {
                 log.push(position, entry);
                 assert_eq!(log.position(entry), Some(position));
                 if nth % 1000 == 0 && round > 0 {
-                    let all: Vec<_> = log.since(0).collect();
+                    let all: Vec<_> = log.entries_since(0).collect();
                     assert_eq!(all.len(), log.newest.len());
                     assert!(all.is_sorted_by_key(|(position, _)| *position));
                     let half = position - u64::from(NAMES / 2);
                     let later = all.iter().filter(|(position, _)| *position > half);
-                    assert!(log.since(half).eq(later.copied()));
+                    assert!(log.entries_since(half).eq(later.copied()));
                 }
             }
             assert!(log.items() <= 2 * NAMES as usize);
@@ -192,12 +196,12 @@ mod tests {
         log.forget(EntryId(1));
         assert!(!log.contains(EntryId(1)) && log.contains(EntryId(2)));
         assert_eq!(log.position(EntryId(1)), None);
-        assert_eq!(log.since(0).collect::<Vec<_>>(), [(5, EntryId(2))]);
+        assert_eq!(log.entries_since(0).collect::<Vec<_>>(), [(5, EntryId(2))]);
         for position in 6..200 {
             log.push(position, EntryId(3));
             log.forget(EntryId(3));
         }
-        assert_eq!(log.since(0).collect::<Vec<_>>(), [(5, EntryId(2))]);
+        assert_eq!(log.entries_since(0).collect::<Vec<_>>(), [(5, EntryId(2))]);
         assert!(log.items() <= 70);
     }
 

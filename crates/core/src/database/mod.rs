@@ -220,8 +220,8 @@ impl Database {
         if first >= end {
             return None;
         }
-        let in_slice = (first..end).filter_map(|slot| entries.get(slot as u32));
-        Some(in_slice.flat_map(|entry| entry.content.resources()))
+        let slice_entries = (first..end).filter_map(|slot| entries.get(slot as u32));
+        Some(slice_entries.flat_map(|entry| entry.content.resources()))
     }
 
     /// Returns all variants of a name; none if it has no contents.
@@ -297,7 +297,7 @@ impl Database {
     /// remembered (S75).
     #[must_use]
     pub(crate) fn tombstones(&self, type_id: TypeId, glob: &Glob) -> Vec<Name> {
-        self.table(type_id).tombstones.matching(glob)
+        self.table(type_id).tombstones.names_matching(glob)
     }
 
     /// Returns the counters of the work so far.
@@ -310,8 +310,8 @@ impl Database {
     /// since the previous call is one slice, and [`Work::largest_slice`] is the
     /// largest of them.
     pub fn end_slice(&mut self) {
-        let visited = self.work.entries - self.slice_start;
-        self.work.largest_slice = self.work.largest_slice.max(visited);
+        let slice_size = self.work.entries - self.slice_start;
+        self.work.largest_slice = self.work.largest_slice.max(slice_size);
         self.slice_start = self.work.entries;
     }
 

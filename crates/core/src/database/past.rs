@@ -47,20 +47,21 @@ impl PastChange {
 }
 
 impl Past {
-    /// Remembers what a name had, unless it still has it, and forgets the
-    /// oldest changes beyond the limits.
+    /// Remembers the variants that a name had before a change, unless they are
+    /// the same as after it, and forgets the oldest changes beyond the limits.
     pub(super) fn remember(&mut self, name: &Name, old: &Content, new: &Content) {
-        let (old, new) = (old.resources(), new.resources());
+        let (old_variants, new_variants) = (old.resources(), new.resources());
         let stays = |(old, new): (&Arc<Resource>, &Arc<Resource>)| {
             old.constraints == new.constraints && same_resource(old, new)
         };
-        if old.len() == new.len() && old.iter().zip(new).all(stays) {
+        let have_same_count = old_variants.len() == new_variants.len();
+        if have_same_count && old_variants.iter().zip(new_variants).all(stays) {
             return;
         }
 
         let change = PastChange {
             name: name.clone(),
-            variants: old.into(),
+            variants: old_variants.into(),
         };
         self.bytes += change.bytes();
         self.changes.push_back(change);
@@ -72,8 +73,9 @@ impl Past {
 }
 
 impl Database {
-    /// Goes back over the remembered changes of a type, newest first: each name
-    /// with the resource that a client with these parameters had of it before.
+    /// Returns the remembered changes of a type, newest first: each name with
+    /// the resource that a client with these parameters had of it before the
+    /// change.
     pub(crate) fn past_resources(
         &self,
         type_id: TypeId,

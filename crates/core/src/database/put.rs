@@ -31,29 +31,28 @@ impl Database {
         self.add_keys(type_id, &content);
         let table = self.table_mut(type_id);
         let entry = table.intern(name);
-        let mut old = table.replace_content(entry, name, content);
-        self.weigh_missing(type_id, entry, &old);
+        let mut old_content = table.replace_content(entry, name, content);
+        self.weigh_missing(type_id, entry, &old_content);
 
-        self.record_in_views(type_id, entry, &mut old);
-        self.notify_subscribers(type_id, entry, &mut old);
-        for host in self.table_mut(type_id).move_domains(entry, &old) {
+        self.record_in_views(type_id, entry, &mut old_content);
+        self.notify_subscribers(type_id, entry, &mut old_content);
+        for host in self.table_mut(type_id).move_domains(entry, &old_content) {
             self.notify_all_subscribers(type_id, host);
         }
         self.update_portless(type_id, entry);
-        self.move_aliases(type_id, entry, &old);
+        self.move_aliases(type_id, entry, &old_content);
 
         // Without contents, the entry may be in use no more.
         self.table_mut(type_id).remove_unused(entry);
-        old
+        old_content
     }
 
     /// Adds the weight of a name to that of missing ones, or takes it out, if
-    /// the name has lost its contents or has got some. `old` are the contents
-    /// before.
-    fn weigh_missing(&mut self, type_id: TypeId, entry: EntryId, old: &Content) {
+    /// the name has lost its contents or has got some.
+    fn weigh_missing(&mut self, type_id: TypeId, entry: EntryId, old_content: &Content) {
         let entry = self.table(type_id).entry(entry);
         let weight = entry.subscribers.len() * name_weight(&entry.name);
-        let was_missing = old.resources().is_empty();
+        let was_missing = old_content.resources().is_empty();
         match (was_missing, entry.content.resources().is_empty()) {
             (true, false) => self.missing_weight -= weight,
             (false, true) => self.missing_weight += weight,
@@ -72,6 +71,7 @@ impl Database {
         if new_keys.iter().all(|key| type_keys.contains(key)) {
             return;
         }
+
         self.table_mut(type_id).keys = type_keys.union(new_keys);
         // A subscriber that moves to a copy of its view would not be woken for
         // the changes before.
@@ -93,16 +93,16 @@ impl Database {
     }
 
     /// Records a change in each view that lists another resource under a name
-    /// than it did with the `old` contents. [`Self::wake_view_subscribers`]
-    /// wakes the subscribers of these views.
-    fn record_in_views(&mut self, type_id: TypeId, entry: EntryId, old: &mut Content) {
+    /// than it did with the old contents. [`Self::wake_view_subscribers`] wakes
+    /// the subscribers of these views.
+    fn record_in_views(&mut self, type_id: TypeId, entry: EntryId, old_content: &mut Content) {
         let table = &mut self.tables[type_id.0 as usize];
         let name = table.entry(entry).name.clone();
         for view_id in table.views_of_name(&name) {
             self.work.views += 1;
             let params = table.view(view_id).params;
             let old_choice =
-                old.choose_variant(params, &mut self.params, &mut self.work.evaluations);
+                old_content.choose_variant(params, &mut self.params, &mut self.work.evaluations);
             let new_choice = table.own_choice(entry, params, &mut self.params, &mut self.work);
             let (old_resource, new_resource) = (old_choice.resource(), new_choice.resource());
             if same_listing(old_resource, new_resource) {
@@ -119,14 +119,14 @@ impl Database {
     }
 
     /// Marks a name dirty for the subscribers that get another choice than they
-    /// did of the `old` contents. The choices are compared once for all
+    /// did of the old contents. The choices are compared once for all
     /// subscribers with the same parameters.
-    fn notify_subscribers(&mut self, type_id: TypeId, entry: EntryId, old: &mut Content) {
+    fn notify_subscribers(&mut self, type_id: TypeId, entry: EntryId, old_content: &mut Content) {
         let table = &mut self.tables[type_id.0 as usize];
         self.work.entries += 1;
         for params in table.entry(entry).subscribers.distinct_params() {
             let old_choice =
-                old.choose_variant(params, &mut self.params, &mut self.work.evaluations);
+                old_content.choose_variant(params, &mut self.params, &mut self.work.evaluations);
             let new_choice = table.own_choice(entry, params, &mut self.params, &mut self.work);
             if old_choice.same_for_client(&new_choice) {
                 continue;
@@ -138,24 +138,27 @@ impl Database {
         }
     }
 
-    /// Replaces the aliases that a resource had with its `old` contents (S36).
+    /// Replaces the aliases that a resource had with its old contents (S36).
     /// Notifies the subscribers of the old and the new ones; an alias that
     /// stays leads to new contents.
-    fn move_aliases(&mut self, type_id: TypeId, owner: EntryId, old: &Content) {
-        let new = aliases_of(&self.table(type_id).entry(owner).content);
-        let old = aliases_of(old);
+    fn move_aliases(&mut self, type_id: TypeId, owner: EntryId, old_content: &Content) {
+        let new_aliases = aliases_of(&self.table(type_id).entry(owner).content);
+        let old_aliases = aliases_of(old_content);
 
-        for alias in &old {
+        for alias in &old_aliases {
             let Some(entry) = self.find(type_id, alias) else {
                 continue;
             };
             self.notify_all_subscribers(type_id, entry);
-            if !new.contains(alias) {
+            if !new_aliases.contains(alias) {
                 self.table_mut(type_id).remove_owner(entry, owner);
             }
         }
 
-        for alias in new.iter().filter(|alias| !old.contains(alias)) {
+        for alias in new_aliases
+            .iter()
+            .filter(|alias| !old_aliases.contains(alias))
+        {
             let table = self.table_mut(type_id);
             let entry = table.intern(alias);
             table.add_owner(entry, owner);
@@ -286,9 +289,11 @@ impl Table {
 fn aliases_of(content: &Content) -> Vec<Name> {
     let mut aliases = Vec::new();
     for resource in content.resources() {
-        let others = resource.aliases.iter();
-        let others = others.filter(|alias| **alias != resource.name);
-        aliases.extend(others.cloned());
+        let other_names = resource
+            .aliases
+            .iter()
+            .filter(|alias| **alias != resource.name);
+        aliases.extend(other_names.cloned());
     }
     aliases.sort();
     aliases.dedup();

@@ -43,7 +43,7 @@ impl ResumePoint {
     /// Returns the resource that a client holds under a name that differs from
     /// the view, or `Some(None)` if it holds none. `None` if the name does not
     /// differ.
-    pub(crate) fn held(&self, name: &Name) -> Option<Option<&Arc<Resource>>> {
+    pub(crate) fn held_resource(&self, name: &Name) -> Option<Option<&Arc<Resource>>> {
         let index = self
             .differences
             .binary_search_by(|(other, _)| other.cmp(name));
@@ -83,12 +83,11 @@ impl Database {
         versions: &InitialVersions,
         mut differences: Vec<(Name, Option<Arc<Resource>>)>,
     ) -> Arc<ResumePoint> {
-        differences.sort_by(|(a, _), (b, _)| a.cmp(b));
+        differences.sort_by(|(left, _), (right, _)| left.cmp(right));
         let resources = differences
             .iter()
             .filter_map(|(_, resource)| resource.as_ref());
-        let bodyless = resources.filter(|resource| resource.body.is_none());
-        let unknown_bodies = bodyless.count();
+        let unknown_bodies = resources.filter(|resource| resource.body.is_none()).count();
 
         let point = Arc::new(ResumePoint {
             position: self.head(id),
@@ -110,14 +109,14 @@ impl Database {
         point: &ResumePoint,
     ) -> Arc<ViewChanges> {
         let head = self.head(id);
-        let shared = point.changes.lock();
-        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
-        if let Some(changes) = shared.as_ref().filter(|changes| changes.to == head) {
+        let lock_result = point.changes.lock();
+        let mut shared_changes = lock_result.unwrap_or_else(PoisonError::into_inner);
+        if let Some(changes) = shared_changes.as_ref().filter(|changes| changes.to == head) {
             return Arc::clone(changes);
         }
 
         let changes = Arc::new(self.changes_from_point(id, point, head));
-        *shared = Some(Arc::clone(&changes));
+        *shared_changes = Some(Arc::clone(&changes));
         changes
     }
 
@@ -134,18 +133,18 @@ impl Database {
 
         for (name, held_resource) in point.iter() {
             let entry = self.find(type_id, name);
-            let current = entry.and_then(|entry| self.listed_resource(id, entry));
-            changes.add_difference(name, held_resource.as_ref(), current);
+            let listed_resource = entry.and_then(|entry| self.listed_resource(id, entry));
+            changes.add_difference(name, held_resource.as_ref(), listed_resource);
         }
 
         let later_changes = self.view_changes(id, point.position);
-        for (name, current) in &later_changes.items {
+        for (name, listed_resource) in &later_changes.items {
             // A name that differed at the point was compared above.
-            if point.held(name).is_none() {
+            if point.held_resource(name).is_none() {
                 let entry = self.find(type_id, name);
                 let held_resource =
                     entry.and_then(|entry| self.resource_at(id, entry, point.position));
-                changes.add_difference(name, held_resource.as_ref(), current.clone());
+                changes.add_difference(name, held_resource.as_ref(), listed_resource.clone());
             }
         }
         changes

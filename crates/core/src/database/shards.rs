@@ -35,16 +35,20 @@ impl<T> Shards<T> {
         self.len
     }
 
-    /// Returns the first value with this hash for which `is_it` holds.
-    pub(super) fn find(&self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<&T> {
-        self.tables[self.shard(hash)].find(hash, is_it)
+    /// Returns the first value with this hash for which `is_match` holds.
+    pub(super) fn find(&self, hash: u64, is_match: impl FnMut(&T) -> bool) -> Option<&T> {
+        self.tables[self.shard(hash)].find(hash, is_match)
     }
 
-    /// Returns the first value with this hash for which `is_it` holds, to be
+    /// Returns the first value with this hash for which `is_match` holds, to be
     /// changed.
-    pub(super) fn find_mut(&mut self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<&mut T> {
+    pub(super) fn find_mut(
+        &mut self,
+        hash: u64,
+        is_match: impl FnMut(&T) -> bool,
+    ) -> Option<&mut T> {
         let shard = self.shard(hash);
-        self.tables[shard].find_mut(hash, is_it)
+        self.tables[shard].find_mut(hash, is_match)
     }
 
     /// Returns all values with this hash, and maybe others.
@@ -58,34 +62,37 @@ impl<T> Shards<T> {
         if self.len >= FILL * self.tables.len() {
             self.split(&rehash);
         }
+
         self.len += 1;
         let shard = self.shard(hash);
         self.tables[shard].insert_unique(hash, value, rehash);
     }
 
-    /// Removes the first value with this hash for which `is_it` holds; `None`
-    /// if there is none.
-    pub(super) fn remove(&mut self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<T> {
+    /// Removes the first value with this hash for which `is_match` holds;
+    /// `None` if there is none.
+    pub(super) fn remove(&mut self, hash: u64, is_match: impl FnMut(&T) -> bool) -> Option<T> {
         let shard = self.shard(hash);
-        let entry = self.tables[shard].find_entry(hash, is_it).ok();
+        let entry = self.tables[shard].find_entry(hash, is_match).ok();
         let (value, _) = entry.map(OccupiedEntry::remove)?;
         self.len -= 1;
         Some(value)
     }
 
     /// Merges the last table with the one that it was split from, if few values
-    /// are left on average. To be called after values were removed: a client
-    /// that leaves with a million names gives their memory back, bit by bit.
+    /// are left on average. The caller does this after each removal, so that a
+    /// client that leaves with a million names gives their memory back bit by
+    /// bit.
     pub(super) fn shrink(&mut self, rehash: impl Fn(&T) -> u64) {
         if self.tables.len() == 1 || self.len >= FILL / 4 * self.tables.len() {
             return;
         }
-        let Some(last) = self.tables.pop() else {
+        let Some(last_table) = self.tables.pop() else {
             return;
         };
-        let old = split_from(self.tables.len());
-        for value in last {
-            self.tables[old].insert_unique(rehash(&value), value, &rehash);
+
+        let target = source_table(self.tables.len());
+        for value in last_table {
+            self.tables[target].insert_unique(rehash(&value), value, &rehash);
         }
         if self.tables.len() < self.tables.capacity() / 4 {
             self.tables.shrink_to_fit();
@@ -97,7 +104,7 @@ impl<T> Shards<T> {
     fn split(&mut self, rehash: &impl Fn(&T) -> u64) {
         let new_table = self.tables.len();
         self.tables.push(HashTable::new());
-        let old_table = split_from(new_table);
+        let old_table = source_table(new_table);
         let has_next_bit = |value: &mut T| shard_of(rehash(value), new_table + 1) == new_table;
         let moved_values: Vec<T> = self.tables[old_table].extract_if(has_next_bit).collect();
 
@@ -114,9 +121,9 @@ impl<T> Shards<T> {
     }
 }
 
-/// Returns the table that a table is split from: its index without the highest
-/// bit.
-fn split_from(table: usize) -> usize {
+/// Returns the index of the table from which a table is split off: the index of
+/// the new table without its highest bit.
+fn source_table(table: usize) -> usize {
     table - (table + 1).next_power_of_two() / 2
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Slab<T> {
     /// The last one is not empty.
     chunks: Vec<Chunk<T>>,
     /// The chunks that have room.
-    with_room: BTreeSet<u32>,
+    chunks_with_room: BTreeSet<u32>,
     len: usize,
 }
 
@@ -34,13 +34,14 @@ impl<T> Default for Slab<T> {
     fn default() -> Self {
         Self {
             chunks: Vec::new(),
-            with_room: BTreeSet::new(),
+            chunks_with_room: BTreeSet::new(),
             len: 0,
         }
     }
 }
 
 impl<T> Default for Chunk<T> {
+    /// Makes a chunk without slots, which takes no memory.
     fn default() -> Self {
         Self {
             slots: Vec::new(),
@@ -75,19 +76,20 @@ impl<T> Slab<T> {
     /// Puts a value into a free slot of the first chunk that has one, or else
     /// into a new chunk. Returns the slot.
     pub(super) fn insert(&mut self, value: T) -> u32 {
-        let index = self.with_room.first().copied().unwrap_or_else(|| {
-            let new = self.chunks.len() as u32;
+        let index = self.chunks_with_room.first().copied().unwrap_or_else(|| {
+            let new_index = self.chunks.len() as u32;
             self.chunks.push(Chunk::default());
-            self.with_room.insert(new);
-            new
+            self.chunks_with_room.insert(new_index);
+            new_index
         });
         let chunk = &mut self.chunks[index as usize];
         if index > 0 && chunk.slots.is_empty() {
             chunk.slots.reserve_exact(CHUNK);
         }
+
         let slot = chunk.insert(value);
         if !chunk.has_room() {
-            self.with_room.remove(&index);
+            self.chunks_with_room.remove(&index);
         }
         self.len += 1;
 
@@ -101,7 +103,7 @@ impl<T> Slab<T> {
         let chunk = self.chunks.get_mut(chunk_index(slot))?;
         let value = chunk.slots.get_mut(index_in_chunk(slot))?.take()?;
         chunk.free_slots.push(index_in_chunk(slot) as u16);
-        self.with_room.insert(chunk_index(slot) as u32);
+        self.chunks_with_room.insert(chunk_index(slot) as u32);
         if chunk.is_empty() {
             *chunk = Chunk::default();
         }
@@ -109,7 +111,7 @@ impl<T> Slab<T> {
 
         while self.chunks.last().is_some_and(Chunk::is_empty) {
             self.chunks.pop();
-            self.with_room.remove(&(self.chunks.len() as u32));
+            self.chunks_with_room.remove(&(self.chunks.len() as u32));
         }
         if self.chunks.len() < self.chunks.capacity() / 4 {
             self.chunks.shrink_to_fit();
@@ -123,7 +125,7 @@ impl<T> Slab<T> {
         chunk.slots.get(index_in_chunk(slot))?.as_ref()
     }
 
-    /// Returns the value in a slot, to be changed.
+    /// Returns the value in a slot, to be changed; `None` if the slot is free.
     pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         let chunk = self.chunks.get_mut(chunk_index(slot))?;
         chunk.slots.get_mut(index_in_chunk(slot))?.as_mut()
@@ -138,7 +140,7 @@ impl<T> Slab<T> {
         })
     }
 
-    /// Returns all values, by slot.
+    /// Returns all values, by slot, to be changed.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         let chunks = self.chunks.iter_mut().enumerate();
         chunks.flat_map(|(index, chunk)| {
@@ -150,8 +152,8 @@ impl<T> Slab<T> {
     /// Returns the number of slots up to the last that is used, free ones
     /// included.
     pub(super) fn slots(&self) -> usize {
-        let full = self.chunks.len().saturating_sub(1) * CHUNK;
-        full + self.chunks.last().map_or(0, |last| last.slots.len())
+        let full_slots = self.chunks.len().saturating_sub(1) * CHUNK;
+        full_slots + self.chunks.last().map_or(0, |last| last.slots.len())
     }
 
     /// Returns the number of values.
@@ -206,7 +208,10 @@ mod tests {
             places.insert(n);
         }
         (0..=CHUNK as u32).for_each(|n| _ = places.remove(n));
-        assert_eq!((places.chunks.capacity(), places.with_room.len()), (0, 0));
+        assert_eq!(
+            (places.chunks.capacity(), places.chunks_with_room.len()),
+            (0, 0)
+        );
         assert_eq!(places.insert(0), 0);
     }
 

@@ -54,6 +54,7 @@ pub enum DemandChange {
     Ended,
 }
 
+/// The state of one subscriber.
 #[derive(Debug)]
 struct Subscriber {
     stream: StreamId,
@@ -73,12 +74,14 @@ pub(super) struct CursorSlot {
     pub(super) pins: Vec<Position>,
 }
 
+/// The state of one stream.
 #[derive(Debug, Default)]
 struct Stream {
-    /// The stream is in `SubscriberRegistry::woken`.
-    woken: bool,
-    /// The stream has ended, and keeps its slot until that list is taken.
-    ended: bool,
+    /// Whether the stream is in `SubscriberRegistry::woken`.
+    is_woken: bool,
+    /// Whether the stream has ended. It keeps its slot until that list is
+    /// taken.
+    is_ended: bool,
 }
 
 /// All streams and subscribers.
@@ -101,9 +104,9 @@ impl SubscriberRegistry {
     pub(super) fn wake(&mut self, id: SubscriberId) {
         if let Some(subscriber) = self.list.get(id.0)
             && let Some(stream) = self.streams.get_mut(subscriber.stream.0)
-            && !stream.woken
+            && !stream.is_woken
         {
-            stream.woken = true;
+            stream.is_woken = true;
             self.woken.push(subscriber.stream);
         }
     }
@@ -226,8 +229,8 @@ impl SubscriberRegistry {
         view: ViewId,
     ) -> impl Iterator<Item = Position> + '_ {
         let cursors = self.get(id).cursors.iter().flatten();
-        let in_view = cursors.filter(move |cursor| cursor.view == view);
-        in_view.flat_map(|cursor| cursor.pins.iter().copied())
+        let view_cursors = cursors.filter(move |cursor| cursor.view == view);
+        view_cursors.flat_map(|cursor| cursor.pins.iter().copied())
     }
 
     /// Returns every cursor, with its subscriber and the subscriber's type.
@@ -251,7 +254,7 @@ impl Database {
         let streams = &mut self.subscribers.streams;
         match streams.get_mut(id.0) {
             // In a slot that is reused, another stream would count as woken.
-            Some(stream) if stream.woken => stream.ended = true,
+            Some(stream) if stream.is_woken => stream.is_ended = true,
             _ => {
                 streams.remove(id.0);
             }
@@ -264,9 +267,9 @@ impl Database {
         let mut woken = std::mem::take(&mut self.subscribers.woken);
         let streams = &mut self.subscribers.streams;
         woken.retain(|id| {
-            let open = streams.get_mut(id.0).filter(|stream| !stream.ended);
-            if let Some(stream) = open {
-                stream.woken = false;
+            let open_stream = streams.get_mut(id.0).filter(|stream| !stream.is_ended);
+            if let Some(stream) = open_stream {
+                stream.is_woken = false;
                 return true;
             }
             streams.remove(id.0);
@@ -286,11 +289,11 @@ impl Database {
     pub fn take_demand_changes(
         &mut self,
     ) -> impl Iterator<Item = (TypeId, Selector, DemandChange)> + use<> {
-        let changes = self.subscribers.demand_changes.as_mut();
+        let recorded_changes = self.subscribers.demand_changes.as_mut();
         // Most requests are ACKs, which change no demand.
-        let changes = changes.filter(|changes| !changes.is_empty());
-        let changes = changes.map(std::mem::take).into_iter().flatten();
-        changes.map(|((type_id, selector), change)| (type_id, selector, change))
+        let some_changes = recorded_changes.filter(|changes| !changes.is_empty());
+        let taken_changes = some_changes.map(std::mem::take).into_iter().flatten();
+        taken_changes.map(|((type_id, selector), change)| (type_id, selector, change))
     }
 
     /// Adds a subscriber for one type of a stream. It has no subscriptions yet;
@@ -319,18 +322,19 @@ impl Database {
     /// Removes a subscriber. Its subscriptions and cursors have to end before.
     /// With its last one, a type that only subscribers brought is idle.
     pub fn remove_subscriber(&mut self, id: SubscriberId) {
-        if let Some(removed) = self.subscribers.list.remove(id.0) {
-            self.table_mut(removed.type_id).subscriber_count -= 1;
-            self.note_idle_type(removed.type_id);
+        if let Some(subscriber) = self.subscribers.list.remove(id.0) {
+            self.table_mut(subscriber.type_id).subscriber_count -= 1;
+            self.note_idle_type(subscriber.type_id);
         }
     }
 
     /// Returns whether changes of demand of a type are not taken yet.
     pub(super) fn has_demand_changes(&self, type_id: TypeId) -> bool {
         let changes = self.subscribers.demand_changes.as_ref();
-        let next =
+        // Changes are sorted by type, and the wildcard is the first selector.
+        let first_change =
             changes.and_then(|changes| changes.range((type_id, Selector::Wildcard)..).next());
-        next.is_some_and(|((next, _), _)| *next == type_id)
+        first_change.is_some_and(|((changed_type, _), _)| *changed_type == type_id)
     }
 
     /// Subscribes to one name, whether it exists or not (S34). With its first
@@ -339,15 +343,15 @@ impl Database {
     pub fn subscribe(&mut self, id: SubscriberId, name: &Name, params: ParamsId) -> EntryId {
         let type_id = self.subscribers.type_id(id);
         let table = self.table_mut(type_id);
-        let entry = table.intern(name);
-        let interned = table.entry_mut(entry);
-        let is_first = interned.subscribers.is_empty();
-        let is_new = interned.subscribers.insert((id, params));
-        let is_missing = interned.content.resources().is_empty();
+        let entry_id = table.intern(name);
+        let entry = table.entry_mut(entry_id);
+        let is_first = entry.subscribers.is_empty();
+        let is_new = entry.subscribers.insert((id, params));
+        let is_missing = entry.content.resources().is_empty();
 
         if is_first {
             if let Some(hosts) = &mut table.hosts {
-                hosts.add_requested(name.as_str(), entry);
+                hosts.add_requested(name.as_str(), entry_id);
             }
             let selector = Selector::Name(name.clone());
             self.subscribers
@@ -356,7 +360,7 @@ impl Database {
         if is_new && is_missing {
             self.missing_weight += name_weight(name);
         }
-        entry
+        entry_id
     }
 
     /// Ends a subscription to one name. With its last subscriber, demand for
@@ -368,13 +372,14 @@ impl Database {
 
         let table = self.table_mut(type_id);
         let entry = table.entry_mut(entry_id);
-        let is_ended = entry.subscribers.remove((id, params));
+        let was_subscribed = entry.subscribers.remove((id, params));
         let is_missing = entry.content.resources().is_empty();
         let weight = name_weight(&entry.name);
         let name = entry.subscribers.is_empty().then(|| entry.name.clone());
-        if is_ended && is_missing {
+        if was_subscribed && is_missing {
             self.missing_weight -= weight;
         }
+
         let table = self.table_mut(type_id);
         if let Some(name) = name {
             if let Some(hosts) = &mut table.hosts {

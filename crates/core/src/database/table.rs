@@ -68,7 +68,7 @@ pub(super) struct Table {
     /// How many names have contents.
     pub(super) len: usize,
     views: Vec<Option<View>>,
-    by_scope: HashMap<Scope, Vec<ViewId>>,
+    views_by_scope: HashMap<Scope, Vec<ViewId>>,
     /// The keys that decide the choices of this type. They only grow: a key
     /// that is no longer used makes views finer than needed, never wrong.
     pub(super) keys: Keys,
@@ -100,7 +100,7 @@ impl Table {
             is_claimed: false,
             len: 0,
             views: Vec::new(),
-            by_scope: HashMap::new(),
+            views_by_scope: HashMap::new(),
             keys: Keys::default(),
             tombstones: Tombstones::default(),
             history: History::default(),
@@ -146,13 +146,13 @@ impl Table {
 
     /// Returns whether any cursor is open on a scope.
     pub(super) fn has_view(&self, scope: &Scope) -> bool {
-        self.by_scope.contains_key(scope)
+        self.views_by_scope.contains_key(scope)
     }
 
     /// Returns the subscribers of all views of a scope, whatever their
     /// parameters.
     pub(super) fn view_subscribers(&self, scope: &Scope) -> Vec<SubscriberId> {
-        let views = self.by_scope.get(scope).into_iter().flatten();
+        let views = self.views_by_scope.get(scope).into_iter().flatten();
         let subscribers = views.flat_map(|id| &self.view(*id).subscribers);
         subscribers.copied().collect()
     }
@@ -212,8 +212,8 @@ impl Table {
     }
 
     /// Frees an entry, unless it has contents, subscribers or owners, or a view
-    /// lists it. An entry that was freed before is ignored. To be called
-    /// whenever one of its uses may have been the last.
+    /// lists it. An entry that was freed before is ignored. The caller does
+    /// this whenever it has ended a use of the entry.
     pub(super) fn remove_unused(&mut self, id: EntryId) {
         let Some(entry) = self.entries.get(id.0) else {
             return;
@@ -263,7 +263,7 @@ impl Table {
     pub(super) fn add_owner(&mut self, alias: EntryId, owner: EntryId) {
         let mut owners = self.owners.remove(&alias).unwrap_or_default();
         owners.push(owner);
-        owners.sort_by(|a, b| self.entry(*a).name.cmp(&self.entry(*b).name));
+        owners.sort_by(|left, right| self.entry(*left).name.cmp(&self.entry(*right).name));
         self.owners.insert(alias, owners);
     }
 
@@ -357,13 +357,13 @@ impl Table {
     /// Returns the views that cover a name: those of the whole type, and those
     /// of the one glob that collects it.
     pub(super) fn views_of_name(&self, name: &Name) -> Vec<ViewId> {
-        if self.by_scope.is_empty() {
+        if self.views_by_scope.is_empty() {
             // To find the glob of a name, the name has to be parsed.
             return Vec::new();
         }
         let glob = Glob::of(name).map(Scope::Glob);
         let scopes = [Scope::All].into_iter().chain(glob);
-        let views = scopes.filter_map(|scope| self.by_scope.get(&scope));
+        let views = scopes.filter_map(|scope| self.views_by_scope.get(&scope));
         views.flatten().copied().collect()
     }
 
@@ -378,9 +378,9 @@ impl Table {
         params_table: &mut ParamsTable,
         work: &mut Work,
     ) -> ViewId {
-        let mut views = self.by_scope.get(scope).into_iter().flatten();
-        if let Some(existing) = views.find(|id| self.view(**id).params == params) {
-            return *existing;
+        let mut views = self.views_by_scope.get(scope).into_iter().flatten();
+        if let Some(id) = views.find(|id| self.view(**id).params == params) {
+            return *id;
         }
 
         let mut view = View::new(scope.clone(), params);
@@ -400,7 +400,7 @@ impl Table {
         });
         self.views[index] = Some(view);
         let id = ViewId(index as u32);
-        self.by_scope.entry(scope).or_default().push(id);
+        self.views_by_scope.entry(scope).or_default().push(id);
         id
     }
 
@@ -427,13 +427,14 @@ impl Table {
             }
         }
 
-        members.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
+        members.sort_by(|(_, left), (_, right)| left.name.cmp(&right.name));
         members
     }
 
-    /// Drops a name from the log of a view, if the view does not list it. No
-    /// cursor may return to a position that does: the retired versions of the
-    /// name were freed. The entry is freed with its last use.
+    /// Drops a name from the log of a view, if the view does not list it. The
+    /// caller has freed the retired versions of the name, so that no cursor
+    /// returns to a position which lists it. The entry is freed with its last
+    /// use.
     pub(super) fn forget_if_unlisted(
         &mut self,
         view_id: ViewId,
@@ -455,14 +456,14 @@ impl Table {
         let Some(view) = self.views[id.0 as usize].take() else {
             return;
         };
-        if let Some(ids) = self.by_scope.get_mut(&view.scope) {
+        if let Some(ids) = self.views_by_scope.get_mut(&view.scope) {
             ids.retain(|other| *other != id);
             if ids.is_empty() {
-                self.by_scope.remove(&view.scope);
+                self.views_by_scope.remove(&view.scope);
             }
         }
 
-        for (_, entry) in view.since(0) {
+        for (_, entry) in view.entries_since(0) {
             self.remove_unused(entry);
         }
     }

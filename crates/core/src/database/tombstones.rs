@@ -9,14 +9,14 @@ use std::collections::{BTreeMap, HashMap};
 use crate::name::{Glob, Name};
 
 /// Names that are remembered for each type.
-const LIMIT: usize = 4096;
+const MAX_NAMES: usize = 4096;
 
 /// Removed names of one type.
 #[derive(Debug, Default)]
 pub(super) struct Tombstones {
-    by_age: BTreeMap<u64, Name>,
+    names_by_age: BTreeMap<u64, Name>,
     ages: HashMap<Name, u64>,
-    next: u64,
+    next_age: u64,
 }
 
 impl Tombstones {
@@ -24,11 +24,11 @@ impl Tombstones {
     /// oldest name is forgotten.
     pub(super) fn add(&mut self, name: &Name) {
         self.remove(name);
-        self.by_age.insert(self.next, name.clone());
-        self.ages.insert(name.clone(), self.next);
-        self.next += 1;
-        if self.by_age.len() > LIMIT
-            && let Some((_, oldest)) = self.by_age.pop_first()
+        self.names_by_age.insert(self.next_age, name.clone());
+        self.ages.insert(name.clone(), self.next_age);
+        self.next_age += 1;
+        if self.names_by_age.len() > MAX_NAMES
+            && let Some((_, oldest)) = self.names_by_age.pop_first()
         {
             self.ages.remove(&oldest);
         }
@@ -37,12 +37,12 @@ impl Tombstones {
     /// Forgets a name, which exists again.
     pub(super) fn remove(&mut self, name: &Name) {
         if let Some(age) = self.ages.remove(name) {
-            self.by_age.remove(&age);
+            self.names_by_age.remove(&age);
         }
     }
 
     /// Returns the remembered names that a glob matches, sorted.
-    pub(super) fn matching(&self, glob: &Glob) -> Vec<Name> {
+    pub(super) fn names_matching(&self, glob: &Glob) -> Vec<Name> {
         let matching_names = self.ages.keys().filter(|name| glob.matches(name));
         let mut names: Vec<_> = matching_names.cloned().collect();
         names.sort();
@@ -69,21 +69,21 @@ mod tests {
         stones.add(&name(1));
         stones.add(&name(2));
         stones.add(&Name::new("other"));
-        assert_eq!(stones.matching(&glob()), [name(1), name(2)]);
+        assert_eq!(stones.names_matching(&glob()), [name(1), name(2)]);
         stones.remove(&name(1));
         stones.remove(&name(1));
-        assert_eq!(stones.matching(&glob()), [name(2)]);
+        assert_eq!(stones.names_matching(&glob()), [name(2)]);
     }
 
     #[test]
     fn the_oldest_are_forgotten() {
         let mut stones = Tombstones::default();
-        for id in 0..LIMIT + 2 {
+        for id in 0..MAX_NAMES + 2 {
             stones.add(&name(id));
         }
-        let kept = stones.matching(&glob());
-        assert_eq!(kept.len(), LIMIT);
+        let kept = stones.names_matching(&glob());
+        assert_eq!(kept.len(), MAX_NAMES);
         assert!(!kept.contains(&name(0)) && !kept.contains(&name(1)));
-        assert_eq!(stones.by_age.len(), stones.ages.len());
+        assert_eq!(stones.names_by_age.len(), stones.ages.len());
     }
 }

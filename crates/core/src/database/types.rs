@@ -23,14 +23,14 @@ impl Database {
             return *id;
         }
         self.drop_idle_types();
-        let new = Table::new(url.clone(), self.is_cache);
+        let new_table = Table::new(url.clone(), self.is_cache);
         let id = match self.free_types.pop_first() {
             Some(id) => {
-                *self.table_mut(id) = new;
+                *self.table_mut(id) = new_table;
                 id
             }
             None => {
-                self.tables.push(new);
+                self.tables.push(new_table);
                 TypeId(self.tables.len() as u32 - 1)
             }
         };
@@ -55,8 +55,8 @@ impl Database {
     }
 
     /// Drops types that only subscribers brought and that have none any more,
-    /// but for those whose changes of demand are not taken. To be called after
-    /// these are.
+    /// except those whose changes of demand are not taken yet. The caller does
+    /// this after it has taken changes of demand.
     pub fn drop_idle_types(&mut self) {
         for id in std::mem::take(&mut self.idle_types) {
             if !self.table(id).is_unused() {
@@ -73,9 +73,9 @@ impl Database {
     /// Drops a type that the caller has found without a use. Its id is free, to
     /// be given to another type.
     fn drop_type(&mut self, id: TypeId) {
-        let empty = Table::new(TypeUrl::new(""), false);
-        let dropped = std::mem::replace(self.table_mut(id), empty);
-        self.type_ids.remove(&dropped.url);
+        let empty_table = Table::new(TypeUrl::new(""), false);
+        let dropped_table = std::mem::replace(self.table_mut(id), empty_table);
+        self.type_ids.remove(&dropped_table.url);
         self.client_sets.forget_type(id);
         self.unclaimed_types -= 1;
         self.free_types.insert(id);

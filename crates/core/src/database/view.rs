@@ -95,14 +95,17 @@ pub(super) struct View {
     head: Position,
     /// Has every member, and removed names that retired versions are kept of.
     log: Log,
-    /// The last position at which the log forgot a removed name.
-    forgot_at: Position,
+    /// The position of the head when the log last forgot a removed name.
+    last_forgotten_at: Position,
     members: usize,
     /// The sum of the members' fingerprints: the version of the set.
     fingerprint_sum: u128,
+    /// The retired versions of each name.
     history: HashMap<EntryId, Vec<RetiredVersion>>,
+    /// The number of versions in `history`.
     retired_count: usize,
-    sweep_at: usize,
+    /// The number of retired versions beyond which they are swept.
+    sweep_threshold: usize,
     /// How many pins each position has.
     pins: BTreeMap<Position, usize>,
     /// Advances that streams make now, by start; dropped with the next change,
@@ -111,7 +114,7 @@ pub(super) struct View {
     /// The advance of every new cursor.
     initial_changes: Option<Arc<ViewChanges>>,
     /// Whether a list was used since [`View::drop_unused_lists`].
-    lists_used: bool,
+    has_used_lists: bool,
     /// Where clients of a fleet resume.
     resume_points: Vec<Arc<ResumePoint>>,
     /// The members as whole sets, without and with wrapped resources.
@@ -128,16 +131,16 @@ impl View {
             has_unannounced_changes: false,
             head: 0,
             log: Log::default(),
-            forgot_at: 0,
+            last_forgotten_at: 0,
             members: 0,
             fingerprint_sum: 0,
             history: HashMap::new(),
             retired_count: 0,
-            sweep_at: SWEEP_AT,
+            sweep_threshold: SWEEP_AT,
             pins: BTreeMap::new(),
             recent_changes: HashMap::new(),
             initial_changes: None,
-            lists_used: false,
+            has_used_lists: false,
             resume_points: Vec::new(),
             full_lists: [None, None],
         }
@@ -150,22 +153,22 @@ impl View {
     pub(super) fn split_off(
         &mut self,
         params: ParamsId,
-        movers: &[SubscriberId],
+        leaving_subscribers: &[SubscriberId],
         positions: &[Position],
     ) -> Self {
         let mut copy = Self {
             log: self.log.clone(),
             head: self.head,
-            forgot_at: self.forgot_at,
+            last_forgotten_at: self.last_forgotten_at,
             members: self.members,
             fingerprint_sum: self.fingerprint_sum,
             history: self.history.clone(),
             retired_count: self.retired_count,
-            subscribers: movers.iter().copied().collect(),
+            subscribers: leaving_subscribers.iter().copied().collect(),
             ..Self::new(self.scope.clone(), params)
         };
 
-        for subscriber in movers {
+        for subscriber in leaving_subscribers {
             self.subscribers.remove(subscriber);
         }
         for position in positions {
@@ -269,7 +272,7 @@ impl View {
     /// caller forgets those that were removed ([`View::forget`]).
     pub(super) fn unpin(&mut self, position: Position) -> Vec<EntryId> {
         self.drop_pin(position);
-        let has_many = self.retired_count > self.sweep_at;
+        let has_many = self.retired_count > self.sweep_threshold;
         let is_every_pin_at_head = !has_pin(&self.pins, 0..self.head);
         if has_many || is_every_pin_at_head {
             return self.sweep();
@@ -293,28 +296,28 @@ impl View {
 
         self.history.shrink_to_fit();
         self.retired_count = self.history.values().map(Vec::len).sum();
-        self.sweep_at = 2 * self.retired_count + SWEEP_AT;
+        self.sweep_threshold = 2 * self.retired_count + SWEEP_AT;
         freed_names
     }
 
     /// Drops a removed name from the log, once no cursor may return to a
     /// position that lists it.
     pub(super) fn forget(&mut self, entry: EntryId) {
-        self.forgot_at = self.head;
+        self.last_forgotten_at = self.head;
         self.log.forget(entry);
     }
 
     /// Returns the resource that a client whose cursor is at `position` holds
-    /// under a name, if it holds one; `current` is the one that the view lists
-    /// now. The position must be pinned, or the head.
+    /// under a name, if it holds one. `listed_resource` is the one that the
+    /// view lists now. The position must be pinned, or the head.
     pub(super) fn resource_at(
         &self,
         entry: EntryId,
         position: Position,
-        current: Option<&Arc<Resource>>,
+        listed_resource: Option<&Arc<Resource>>,
     ) -> Option<Arc<Resource>> {
         if self.log.position(entry)? <= position {
-            return current.cloned();
+            return listed_resource.cloned();
         }
         let mut versions = self.history.get(&entry)?.iter();
         let retired_version =
@@ -324,16 +327,16 @@ impl View {
 
     /// Returns the names whose newest item is after `position`, in the order of
     /// the log.
-    pub(super) fn since(
+    pub(super) fn entries_since(
         &self,
         position: Position,
     ) -> impl Iterator<Item = (Position, EntryId)> + '_ {
-        self.log.since(position)
+        self.log.entries_since(position)
     }
 
     /// Drops shared lists that no stream used since the last call.
     pub(super) fn drop_unused_lists(&mut self) {
-        if !std::mem::take(&mut self.lists_used) {
+        if !std::mem::take(&mut self.has_used_lists) {
             self.drop_lists();
         }
     }
@@ -347,15 +350,15 @@ impl View {
     }
 
     /// Returns whether the log forgot a removed name after `position`:
-    /// [`View::since`] does not list it.
+    /// [`View::entries_since`] does not list it.
     pub(super) fn has_forgotten_since(&self, position: Position) -> bool {
-        self.forgot_at > position
+        self.last_forgotten_at > position
     }
 
     /// Returns the advance from a position to the head, if a stream makes the
     /// same now.
     pub(super) fn shared_changes(&mut self, from: Position) -> Option<Arc<ViewChanges>> {
-        self.lists_used = true;
+        self.has_used_lists = true;
         self.recent_changes.get(&from)?.upgrade()
     }
 
@@ -372,7 +375,7 @@ impl View {
     /// Returns the point at which a client with these versions resumes, if one
     /// with the same versions did before.
     pub(super) fn resume_point(&mut self, versions: &InitialVersions) -> Option<Arc<ResumePoint>> {
-        self.lists_used = true;
+        self.has_used_lists = true;
         let mut points = self.resume_points.iter();
         points.find(|point| point.is_for(versions)).cloned()
     }
@@ -393,7 +396,7 @@ impl View {
     /// Returns the members as a whole set, if it was made since the last
     /// change; `wrap` as in [`View::keep_full_list`].
     pub(super) fn full_list(&mut self, wrap: bool) -> Option<Arc<SharedList>> {
-        self.lists_used = true;
+        self.has_used_lists = true;
         self.full_lists[usize::from(wrap)].clone()
     }
 

@@ -30,7 +30,7 @@ pub struct ViewChanges {
     /// Variants that are replaced by others, or removed (TP2).
     pub replaced_variants: Vec<(Name, Option<Constraints>)>,
     /// The indexes of the items, sorted by name; made with the first search.
-    by_name: OnceLock<Box<[u32]>>,
+    sorted_indexes: OnceLock<Box<[u32]>>,
     /// Ranges of the items as responses; streams with the same limits send the
     /// same ranges.
     shared_parts: Mutex<Vec<(Range<usize>, Arc<SharedList>)>>,
@@ -45,7 +45,7 @@ impl ViewChanges {
             items: Vec::new(),
             replaced_referrers: Vec::new(),
             replaced_variants: Vec::new(),
-            by_name: OnceLock::new(),
+            sorted_indexes: OnceLock::new(),
             shared_parts: Mutex::default(),
         }
     }
@@ -62,7 +62,7 @@ impl ViewChanges {
         if same_listing(old, current.as_ref()) {
             return;
         }
-        // Of a resource without a body, the references and constraints are not
+        // The references and constraints of a resource without a body are not
         // known.
         if let Some(old) = old.filter(|old| old.body.is_some()) {
             self.add_replaced(name, old, current.as_deref());
@@ -70,12 +70,12 @@ impl ViewChanges {
         self.items.push((name.clone(), current));
     }
 
-    /// Adds the resource that the next item replaces to the referrers and
-    /// variants that go with it, if it is one.
+    /// Adds the resource that the next item replaces to the replaced referrers
+    /// and variants, as far as it is one.
     fn add_replaced(&mut self, name: &Name, old: &Arc<Resource>, current: Option<&Resource>) {
         if drops_reference(old, current) {
-            let next_item = self.items.len();
-            self.replaced_referrers.push((next_item, Arc::clone(old)));
+            let item_index = self.items.len();
+            self.replaced_referrers.push((item_index, Arc::clone(old)));
         }
         if let Some(constraints) = replaced_variant(old, current) {
             self.replaced_variants.push((name.clone(), constraints));
@@ -86,13 +86,13 @@ impl ViewChanges {
     /// change. The first search sorts the items by name.
     #[must_use]
     pub fn find(&self, name: &Name) -> Option<usize> {
-        let by_name = self.by_name.get_or_init(|| {
+        let sorted_indexes = self.sorted_indexes.get_or_init(|| {
             let mut indexes: Box<[u32]> = (0..self.items.len() as u32).collect();
-            indexes.sort_by(|a, b| self.name(*a).cmp(self.name(*b)));
+            indexes.sort_by(|left, right| self.name(*left).cmp(self.name(*right)));
             indexes
         });
-        let slot = by_name.binary_search_by(|index| self.name(*index).cmp(name));
-        slot.ok().map(|slot| by_name[slot] as usize)
+        let slot = sorted_indexes.binary_search_by(|index| self.name(*index).cmp(name));
+        slot.ok().map(|slot| sorted_indexes[slot] as usize)
     }
 
     /// Returns the upserts of a range of items, sorted by name. Removals are
@@ -100,20 +100,20 @@ impl ViewChanges {
     /// range.
     #[must_use]
     pub fn resources_of(&self, range: &Range<usize>) -> Arc<SharedList> {
-        let parts = self.shared_parts.lock();
-        let mut parts = parts.unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, shared)) = parts.iter().find(|(part_range, _)| part_range == range) {
-            return Arc::clone(shared);
+        let lock_result = self.shared_parts.lock();
+        let mut parts = lock_result.unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, list)) = parts.iter().find(|(part_range, _)| part_range == range) {
+            return Arc::clone(list);
         }
 
         let items = self.items[range.clone()].iter();
         let mut upserts: Vec<_> = items.filter_map(|(_, resource)| resource.clone()).collect();
-        upserts.sort_by(|a, b| a.name.cmp(&b.name));
+        upserts.sort_by(|left, right| left.name.cmp(&right.name));
 
         let resources = upserts.into_iter().map(WireResource::full);
-        let shared = Arc::new(SharedList::new(resources.collect()));
-        parts.push((range.clone(), Arc::clone(&shared)));
-        shared
+        let list = Arc::new(SharedList::new(resources.collect()));
+        parts.push((range.clone(), Arc::clone(&list)));
+        list
     }
 
     /// Returns the name of an item.
@@ -122,8 +122,8 @@ impl ViewChanges {
     }
 }
 
-/// Returns whether a resource refers to something that its replacement does
-/// not; `None` for a resource that is removed.
+/// Returns whether a resource refers to something that its replacement does not
+/// refer to. `current` is `None` for a resource that is removed.
 fn drops_reference(old: &Resource, current: Option<&Resource>) -> bool {
     let current_references = current.map_or(&[][..], |current| &current.facts().references);
     let mut references = old.facts().references.iter();

@@ -21,13 +21,13 @@ pub(crate) fn rewrite_body<'a>(
     name: &str,
     domains: impl Iterator<Item = &'a str>,
 ) -> Bytes {
-    let mut rewritten = BytesMut::with_capacity(body.len() + name.len() + 16);
-    put_text(&mut rewritten, NAME, name);
+    let mut new_body = BytesMut::with_capacity(body.len() + name.len() + 16);
+    put_text(&mut new_body, NAME, name);
     for domain in domains {
-        put_text(&mut rewritten, DOMAINS, domain);
+        put_text(&mut new_body, DOMAINS, domain);
     }
-    put_other_fields(&mut rewritten, body);
-    rewritten.freeze()
+    put_other_fields(&mut new_body, body);
+    new_body.freeze()
 }
 
 /// Appends a field of text.
@@ -83,7 +83,7 @@ fn next_field(bytes: &[u8]) -> Option<(u64, usize)> {
     Some((tag >> 3, end))
 }
 
-/// Parses a number in protobuf's variable length, and moves `bytes` behind it.
+/// Parses a number in protobuf's variable length, and removes it from `bytes`.
 /// Returns `None` if the bytes end before the number, or if it has more than 64
 /// bits.
 fn read_varint(bytes: &mut &[u8]) -> Option<u64> {

@@ -1,8 +1,8 @@
-//! The virtual host of a host, among some.
+//! Chooses the virtual host of a host from a list.
 
 use super::domain::Domain;
 
-/// How well a domain matches: the greater, the better.
+/// The rank of a match: the greater, the better.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Match {
     Any,
@@ -26,19 +26,18 @@ where
         let Some(best_match) = matches.max() else {
             continue;
         };
+
         // Only a better match wins, so that the first of equal ones stays.
-        if best
-            .as_ref()
-            .is_none_or(|(previous, _)| best_match > *previous)
-        {
+        let previous_match = best.as_ref().map(|(previous, _)| previous);
+        if previous_match.is_none_or(|previous| best_match > *previous) {
             best = Some((best_match, virtual_host));
         }
     }
     best.map(|(_, virtual_host)| virtual_host)
 }
 
-/// Returns how a domain matches a host, which is in lower case; `None` if it
-/// does not match.
+/// Returns the rank of a domain's match with a host, which is in lower case;
+/// `None` if it does not match.
 fn match_of(text: &str, host: &str) -> Option<Match> {
     let text = text.to_lowercase();
     let domain = Domain::of(&text);

@@ -21,7 +21,7 @@ pub(super) enum ParamSets {
 
 impl ParamSets {
     /// Makes the sets of a first subscription with these parameters.
-    pub(super) fn of(params: Params) -> Self {
+    pub(super) fn new(params: Params) -> Self {
         if params.is_empty() {
             Self::Plain
         } else {
@@ -45,7 +45,7 @@ impl ParamSets {
 
     /// Returns the sets without this one, which need not be among them; `None`
     /// if no set remains.
-    pub(super) fn without(self, params: &Params) -> Option<Self> {
+    pub(super) fn remove(self, params: &Params) -> Option<Self> {
         let Self::Located(mut sets) = self else {
             return None;
         };

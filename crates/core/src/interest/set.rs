@@ -38,7 +38,7 @@ impl Interest {
             Selector::Wildcard => match &mut self.wildcard {
                 Some(sets) => sets.insert(params),
                 None => {
-                    self.wildcard = Some(ParamSets::of(params));
+                    self.wildcard = Some(ParamSets::new(params));
                     true
                 }
             },
@@ -56,7 +56,7 @@ impl Interest {
             match selector {
                 Selector::Wildcard => {
                     let sets = self.wildcard.take();
-                    self.wildcard = sets.and_then(|sets| sets.without(params));
+                    self.wildcard = sets.and_then(|sets| sets.remove(params));
                 }
                 Selector::Glob(glob) => remove(&mut self.globs, glob, params),
                 Selector::Name(name) => remove(&mut self.names, name, params),
@@ -99,8 +99,8 @@ impl Interest {
     pub(crate) fn params_covering(&self, name: &Name) -> impl Iterator<Item = &Params> {
         let has_globs = !self.globs.is_empty();
         let glob = has_globs.then(|| Glob::of(name)).flatten();
-        let by_glob = glob.and_then(|glob| self.globs.get(&glob));
-        let sets = [self.names.get(name), by_glob, self.wildcard.as_ref()];
+        let glob_sets = glob.and_then(|glob| self.globs.get(&glob));
+        let sets = [self.names.get(name), glob_sets, self.wildcard.as_ref()];
         sets.into_iter().flatten().flat_map(ParamSets::iter)
     }
 
@@ -177,10 +177,11 @@ impl Interest {
 
     /// Returns the subscriptions to wildcards and globs.
     pub(crate) fn scopes(&self) -> impl Iterator<Item = Subscription> {
-        let wildcard = self.wildcard.iter();
-        let wildcard = wildcard.map(|sets| (Selector::Wildcard, sets));
-        let globs = self.globs.iter();
-        let globs = globs.map(|(glob, sets)| (Selector::Glob(glob.clone()), sets));
+        let wildcard = self.wildcard.iter().map(|sets| (Selector::Wildcard, sets));
+        let globs = self
+            .globs
+            .iter()
+            .map(|(glob, sets)| (Selector::Glob(glob.clone()), sets));
         wildcard.chain(globs).flat_map(|(selector, sets)| {
             let subscription = move |params: &Params| Subscription {
                 selector: selector.clone(),
@@ -205,7 +206,7 @@ fn insert<K: Ord>(map: &mut BTreeMap<K, ParamSets>, key: K, params: Params) -> b
     match map.entry(key) {
         Entry::Occupied(mut entry) => entry.get_mut().insert(params),
         Entry::Vacant(entry) => {
-            entry.insert(ParamSets::of(params));
+            entry.insert(ParamSets::new(params));
             true
         }
     }
@@ -214,9 +215,9 @@ fn insert<K: Ord>(map: &mut BTreeMap<K, ParamSets>, key: K, params: Params) -> b
 /// Removes a set of parameters from those of a key, and the key with the last.
 fn remove<K: Ord + Clone>(map: &mut BTreeMap<K, ParamSets>, key: &K, params: &Params) {
     if let Some((key, sets)) = map.remove_entry(key)
-        && let Some(remaining) = sets.without(params)
+        && let Some(remaining_sets) = sets.remove(params)
     {
-        map.insert(key, remaining);
+        map.insert(key, remaining_sets);
     }
 }
 

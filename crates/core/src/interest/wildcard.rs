@@ -48,24 +48,29 @@ impl Wildcard {
 
     /// Returns the state after a SotW request, whose list has `*`, other
     /// selectors, or nothing. An empty list is a wildcard if the stream never
-    /// listed anything, and the type has a `legacy` wildcard (S18, S19).
+    /// listed anything, and the type `allows_legacy` wildcards (S18, S19).
     #[must_use]
-    pub(crate) fn after_sotw(self, lists_star: bool, lists_names: bool, legacy: bool) -> Self {
+    pub(crate) fn after_sotw(
+        self,
+        lists_star: bool,
+        lists_names: bool,
+        allows_legacy: bool,
+    ) -> Self {
         if lists_star {
             return Self::Explicit;
         }
         match self {
-            Self::Never | Self::Legacy if !lists_names && legacy => Self::Legacy,
+            Self::Never | Self::Legacy if !lists_names && allows_legacy => Self::Legacy,
             Self::Never | Self::Legacy | Self::Explicit | Self::Off => Self::Off,
         }
     }
 
     /// Returns the state after a delta request, which lists changes. An empty
-    /// first request is a wildcard if the type has a `legacy` wildcard, and a
+    /// first request is a wildcard if the type `allows_legacy` wildcards, and a
     /// later one changes nothing (S20). Unsubscribing from `*` ends every
     /// wildcard (S22), even in the request that subscribes to it (S24).
     #[must_use]
-    pub(crate) fn after_delta(self, request: DeltaWildcard, legacy: bool) -> Self {
+    pub(crate) fn after_delta(self, request: DeltaWildcard, allows_legacy: bool) -> Self {
         if request.unsubscribes_star {
             return Self::Off;
         }
@@ -73,7 +78,7 @@ impl Wildcard {
             return Self::Explicit;
         }
         match self {
-            Self::Never if !request.subscribes_names && legacy => Self::Legacy,
+            Self::Never if !request.subscribes_names && allows_legacy => Self::Legacy,
             Self::Never => Self::Off,
             Self::Legacy | Self::Explicit | Self::Off => self,
         }

@@ -62,6 +62,7 @@ pub(crate) enum NegativeForm {
     Silence,
 }
 
+/// The properties of a type that is not known.
 const OPAQUE: Kind = Kind {
     short: "",
     whole_set: false,
@@ -92,20 +93,20 @@ impl Kind {
     /// registered is opaque.
     #[must_use]
     pub fn of(type_url: &TypeUrl) -> Self {
-        let kind = find_built_in(type_url);
-        let kind = kind.or_else(|| find_registered(&registered(), type_url));
-        kind.unwrap_or(OPAQUE)
+        find_built_in(type_url)
+            .or_else(|| find_registered(&lock_registered(), type_url))
+            .unwrap_or(OPAQUE)
     }
 
     /// Returns whether a type is in the table, built in or registered.
     #[must_use]
     pub(crate) fn is_known(type_url: &TypeUrl) -> bool {
-        find_built_in(type_url).is_some() || find_registered(&registered(), type_url).is_some()
+        find_built_in(type_url).is_some() || find_registered(&lock_registered(), type_url).is_some()
     }
 
-    /// Adds a type to the table, for all databases of the process. To be done
-    /// before one of them has resources or subscribers of the type. Adding it
-    /// again with the same properties changes nothing.
+    /// Adds a type to the table, for all databases of the process. The caller
+    /// does this before one of them has resources or subscribers of the type.
+    /// Adding it again with the same properties changes nothing.
     ///
     /// ```
     /// use trunkline_core::kind::{self, Kind};
@@ -123,7 +124,7 @@ impl Kind {
         let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
         let built_in = find_built_in(type_url);
         match built_in.or_else(|| find_registered(&registered, type_url)) {
-            Some(existing) if existing == kind => Ok(()),
+            Some(known_kind) if known_kind == kind => Ok(()),
             Some(_) => Err(RegisterError {
                 type_url: type_url.clone(),
             }),
@@ -170,36 +171,38 @@ impl Kind {
     /// does not count.
     pub(crate) fn reaches(user: &str, used: &str) -> bool {
         let refers_to = Self::of(&user.into()).refers_to.iter();
-        let mut others = refers_to.filter(|other| **other != user);
-        others.any(|other| *other == used || Self::reaches(other, used))
+        let mut other_types = refers_to.filter(|other| **other != user);
+        other_types.any(|other| *other == used || Self::reaches(other, used))
     }
 
     /// Returns whether resources of some type may refer to this type.
     #[must_use]
     pub(crate) fn is_referred_to(type_url: &TypeUrl) -> bool {
         let refers = |kind: &Self| kind.refers_to.contains(&type_url.as_str());
-        let mut built_in = table::TABLE.iter();
-        built_in.any(|(_, kind)| refers(kind)) || registered().iter().any(|(_, kind)| refers(kind))
+        let mut built_in_types = table::TABLE.iter();
+        built_in_types.any(|(_, kind)| refers(kind))
+            || lock_registered().iter().any(|(_, kind)| refers(kind))
     }
 }
 
-/// Returns the properties of a type of Envoy.
+/// Returns the properties of a type of Envoy; `None` for another type.
 fn find_built_in(type_url: &TypeUrl) -> Option<Kind> {
-    let mut built_in = table::TABLE.iter();
-    let entry = built_in.find(|(url, _)| *url == type_url.as_str());
+    let mut entries = table::TABLE.iter();
+    let entry = entries.find(|(url, _)| *url == type_url.as_str());
     entry.map(|(_, kind)| *kind)
 }
 
-/// Returns the properties of a type that a program has registered.
+/// Returns the properties of a type that a program has registered; `None` if it
+/// has not.
 fn find_registered(registered: &[(TypeUrl, Kind)], type_url: &TypeUrl) -> Option<Kind> {
-    let mut registered = registered.iter();
-    let entry = registered.find(|(url, _)| url == type_url);
+    let mut entries = registered.iter();
+    let entry = entries.find(|(url, _)| url == type_url);
     entry.map(|(_, kind)| *kind)
 }
 
-/// Locks the registered types for reading. Of a poisoned lock the types are
-/// whole all the same: they are only ever added.
-fn registered() -> RwLockReadGuard<'static, Vec<(TypeUrl, Kind)>> {
+/// Locks the registered types for reading. The types of a poisoned lock are
+/// whole all the same, because types are only ever added.
+fn lock_registered() -> RwLockReadGuard<'static, Vec<(TypeUrl, Kind)>> {
     REGISTERED.read().unwrap_or_else(PoisonError::into_inner)
 }
 

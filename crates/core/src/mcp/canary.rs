@@ -19,18 +19,22 @@ use std::time::Duration;
 
 use crate::moment::Moment;
 
-/// See the module's documentation. `K` names a canary.
+/// The roll-out of one update after another; see the module's documentation.
+/// `K` names a canary.
 #[derive(Clone, Debug)]
 pub struct Rollout<K> {
+    /// The time that an update soaks.
     soak: Duration,
+    /// The revision that everyone may have.
     promoted: u64,
+    /// The revision that canaries get.
     newest: u64,
     stage: Stage<K>,
     /// The canaries that are connected, with the revision that each ACKed last.
     canaries: BTreeMap<K, Option<u64>>,
 }
 
-/// How far the newest revision is.
+/// The progress of the newest revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage<K> {
     /// Everyone may have it.
@@ -50,7 +54,7 @@ pub enum Stage<K> {
 }
 
 impl<K: Clone + Ord> Rollout<K> {
-    /// Begins with a revision that everyone has.
+    /// Makes a roll-out that begins with a revision that everyone has.
     #[must_use]
     pub fn new(promoted: u64, soak: Duration) -> Self {
         Self {
@@ -62,20 +66,21 @@ impl<K: Clone + Ord> Rollout<K> {
         }
     }
 
-    /// The revision that sinks other than canaries have.
+    /// Returns the revision that sinks other than canaries have.
     #[must_use]
     pub fn promoted(&self) -> u64 {
         self.promoted
     }
 
-    /// How far the newest revision is.
+    /// Returns the progress of the newest revision.
     #[must_use]
     pub fn stage(&self) -> &Stage<K> {
         &self.stage
     }
 
-    /// A newer revision. The one before it, if it was not promoted, never will
-    /// be: canaries have to take this one. An older one changes nothing.
+    /// Begins to roll out a newer revision, which canaries have to take. The
+    /// revision before it, if it was not promoted, never will be. An older
+    /// revision changes nothing.
     pub fn propose(&mut self, revision: u64) {
         if revision > self.newest {
             self.newest = revision;
@@ -83,35 +88,37 @@ impl<K: Clone + Ord> Rollout<K> {
         }
     }
 
-    /// A canary connected, and holds nothing yet.
+    /// Adds a canary that has connected, and holds nothing yet. One that is
+    /// there already keeps its state.
     pub fn handle_connected(&mut self, canary: K) {
         self.canaries.entry(canary).or_default();
-        // It has to take the revision too.
+        // The new canary has to take the revision, too.
         if matches!(self.stage, Stage::Soaking(_)) {
             self.stage = Stage::OnCanaries;
         }
     }
 
-    /// A canary left. The others decide; if it was the last, nothing is
-    /// promoted until one returns.
+    /// Removes a canary that has left. The others decide; if it was the last,
+    /// nothing is promoted until one returns.
     pub fn handle_disconnected(&mut self, canary: &K, now: Moment) {
         self.canaries.remove(canary);
         self.soak_if_taken(now);
     }
 
-    /// A canary ACKed a revision.
+    /// Records that a canary ACKed a revision. One that is not connected is
+    /// ignored.
     pub fn handle_ack(&mut self, canary: &K, revision: u64, now: Moment) {
-        if let Some(acked) = self.canaries.get_mut(canary) {
-            *acked = Some(revision);
+        if let Some(acked_revision) = self.canaries.get_mut(canary) {
+            *acked_revision = Some(revision);
             self.soak_if_taken(now);
         }
     }
 
-    /// A canary NACKed a revision: if it is the newest and was not promoted, the
-    /// roll-out stops.
+    /// Stops the roll-out if a canary NACKed the newest revision and that was
+    /// not promoted. Any other NACK is ignored.
     pub fn handle_nack(&mut self, canary: &K, revision: u64, reason: &str) {
-        let is_open = matches!(self.stage, Stage::OnCanaries | Stage::Soaking(_));
-        if is_open && revision == self.newest && self.canaries.contains_key(canary) {
+        let may_stop = matches!(self.stage, Stage::OnCanaries | Stage::Soaking(_));
+        if may_stop && revision == self.newest && self.canaries.contains_key(canary) {
             self.stage = Stage::Stopped {
                 canary: canary.clone(),
                 reason: reason.to_owned(),
@@ -119,20 +126,21 @@ impl<K: Clone + Ord> Rollout<K> {
         }
     }
 
-    /// When [`Self::poll_promoted`] has to be asked again; `None` if nothing is
-    /// awaited but a canary.
+    /// Returns the moment at which [`Self::poll_promoted`] has to be asked
+    /// again; `None` if nothing but a canary is awaited.
     #[must_use]
     pub fn deadline(&self) -> Option<Moment> {
         match self.stage {
-            Stage::Soaking(until) => Some(until),
+            Stage::Soaking(end) => Some(end),
             _ => None,
         }
     }
 
-    /// Returns the revision that everyone may have from now on, once.
+    /// Promotes the newest revision if its soak time is over, and returns it.
+    /// `None` if nothing is promoted now.
     pub fn poll_promoted(&mut self, now: Moment) -> Option<u64> {
         match self.stage {
-            Stage::Soaking(until) if until <= now => {
+            Stage::Soaking(end) if end <= now => {
                 self.promoted = self.newest;
                 self.stage = Stage::Promoted;
                 Some(self.promoted)
@@ -141,10 +149,12 @@ impl<K: Clone + Ord> Rollout<K> {
         }
     }
 
+    /// Starts the soak time if there are canaries and all of them have ACKed
+    /// the newest revision.
     fn soak_if_taken(&mut self, now: Moment) {
         let newest = Some(self.newest);
-        let is_taken =
-            !self.canaries.is_empty() && self.canaries.values().all(|acked| *acked == newest);
+        let have_all_acked = self.canaries.values().all(|acked| *acked == newest);
+        let is_taken = !self.canaries.is_empty() && have_all_acked;
         if is_taken && self.stage == Stage::OnCanaries {
             self.stage = Stage::Soaking(now + self.soak);
         }

@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use super::comparison::Comparison;
-use super::held::Held;
+use super::held::HeldState;
 use super::message::{ENTRY, RequestResources, ResourcesUpdate};
 use super::outdated::Outdated;
 use crate::database::{CursorId, Database, Position, Scope, StreamId, SubscriberId};
@@ -27,24 +27,27 @@ const MAX_REJECTED: usize = 64;
 /// Bytes of a rejection's reason that are remembered: people read them.
 const MAX_REASON: usize = 1024;
 
-/// See the module's documentation.
+/// The state of one conversation; see the module's documentation.
 #[derive(Debug)]
 pub(super) struct CollectionStream {
     subscriber: SubscriberId,
     cursor: CursorId,
-    /// The sink's last request asked for incremental updates (M6).
-    incremental: bool,
-    held: Held,
-    /// Bytes of what the sink says it holds, until it holds what was sent.
-    claimed: usize,
-    /// What the sink says it holds is being compared; then nothing is pending.
+    /// Whether the sink's last request asked for incremental updates (M6).
+    is_incremental: bool,
+    /// The state that the sink holds.
+    held: HeldState,
+    /// Bytes of the versions that the sink says it holds, until it has ACKed a
+    /// response.
+    claimed_bytes: usize,
+    /// The comparison of these versions, while it goes on. Nothing is pending
+    /// then.
     comparison: Option<Comparison>,
     /// The response without an acknowledgement; there is one at most (M2).
     pending: Option<Pending>,
     /// The nonce of the newest response.
-    latest: Option<Nonce>,
+    latest_nonce: Option<Nonce>,
     /// States that the sink rejected, as sums of fingerprints, and why (M5).
-    rejected: VecDeque<(u128, String)>,
+    rejections: VecDeque<(u128, String)>,
 }
 
 /// A response without an acknowledgement, whose position is pinned.
@@ -66,18 +69,19 @@ impl CollectionStream {
         Self {
             subscriber,
             cursor,
-            incremental: request.incremental,
-            held: Held::Claimed(request.initial_versions.clone()),
-            claimed: weight(&request.initial_versions),
+            is_incremental: request.incremental,
+            held: HeldState::Claimed(request.initial_versions.clone()),
+            claimed_bytes: weight(&request.initial_versions),
             comparison: None,
             pending: None,
-            latest: None,
-            rejected: VecDeque::new(),
+            latest_nonce: None,
+            rejections: VecDeque::new(),
         }
     }
 
-    /// Begins anew: the sink asked again without a nonce (M13). A state that it
-    /// rejected is sent again, since it may have been mended meanwhile.
+    /// Begins the conversation anew, because the sink asked again without a
+    /// nonce (M13). A state that it rejected is sent again: what was wrong at
+    /// the sink may have been mended meanwhile.
     pub(super) fn restart(
         &mut self,
         db: &mut Database,
@@ -89,58 +93,62 @@ impl CollectionStream {
             db.unpin(self.cursor, comparison.position);
             outdated.add_comparison(comparison);
         }
-        let claimed = Held::Claimed(request.initial_versions.clone());
-        self.replace_held(db, claimed, outdated);
-        self.claimed = weight(&request.initial_versions);
-        self.latest = None;
-        self.rejected.clear();
-        self.incremental = request.incremental;
+
+        let claimed_state = HeldState::Claimed(request.initial_versions.clone());
+        self.replace_held(db, claimed_state, outdated);
+        self.claimed_bytes = weight(&request.initial_versions);
+        self.latest_nonce = None;
+        self.rejections.clear();
+        self.is_incremental = request.incremental;
     }
 
-    /// Whether a request acknowledges the newest response (M4).
+    /// Returns whether a nonce is that of the newest response (M4).
     pub(super) fn is_latest(&self, nonce: &Nonce) -> bool {
-        self.latest.as_ref() == Some(nonce)
+        self.latest_nonce.as_ref() == Some(nonce)
     }
 
-    /// Takes an ACK of the newest response. A second one changes nothing but
-    /// what the sink wishes.
+    /// Handles an ACK of the newest response: the sink holds its state. A
+    /// second ACK only changes whether the sink asks for incremental updates.
     pub(super) fn handle_ack(
         &mut self,
         db: &mut Database,
         incremental: bool,
         outdated: &mut Outdated,
     ) {
-        self.incremental = incremental;
+        self.is_incremental = incremental;
         if let Some(Pending { position, sum }) = self.pending.take() {
-            self.replace_held(db, Held::At { position, sum }, outdated);
+            self.replace_held(db, HeldState::AtPosition { position, sum }, outdated);
         }
     }
 
-    /// Takes a NACK of the newest response: the sink holds what it held before,
-    /// and this state is not sent again (M5). Returns whether it was news.
+    /// Handles a NACK of the newest response: the sink holds the state that it
+    /// held before, and this one is not sent again (M5). Returns whether the
+    /// response was still pending.
     pub(super) fn handle_nack(
         &mut self,
         db: &mut Database,
         incremental: bool,
         reason: &str,
     ) -> bool {
-        self.incremental = incremental;
+        self.is_incremental = incremental;
         let Some(Pending { position, sum }) = self.pending.take() else {
             return false;
         };
+
         db.unpin(self.cursor, position);
-        if self.rejected.len() == MAX_REJECTED {
-            self.rejected.pop_front();
+        if self.rejections.len() == MAX_REJECTED {
+            self.rejections.pop_front();
         }
         let end = reason.floor_char_boundary(MAX_REASON);
-        self.rejected.push_back((sum, reason[..end].to_owned()));
+        self.rejections.push_back((sum, reason[..end].to_owned()));
         true
     }
 
-    /// Returns the next update, if there is one and the sink may have it: a
-    /// state that it neither holds nor has rejected. It is made of the newest
-    /// state, so that changes meanwhile are one (M2). Names that are compared
-    /// are subtracted from the budget; see [`Self::is_comparing`].
+    /// Returns the next update, with the nonce and the version of its response;
+    /// `None` if the sink holds the newest state, has rejected it, or has not
+    /// acknowledged the last response. The update leads to the newest state, so
+    /// that all changes in between are one (M2). Names that are compared are
+    /// subtracted from the budget; see [`Self::is_comparing`].
     pub(super) fn poll(
         &mut self,
         db: &mut Database,
@@ -150,12 +158,12 @@ impl CollectionStream {
         let (Pending { position, sum }, update) = self.make_update(db, budget)?;
         self.pending = Some(Pending { position, sum });
         let nonce = make_nonce();
-        self.latest = Some(nonce.clone());
+        self.latest_nonce = Some(nonce.clone());
         Some((nonce, Version::of_hash(sum), update))
     }
 
-    /// Makes the next update, whose position is pinned; `None` also if there is
-    /// more to compare before.
+    /// Makes the next update, whose position is pinned. `None` if there is
+    /// nothing to send, or not all claimed versions are compared.
     fn make_update(
         &mut self,
         db: &mut Database,
@@ -164,27 +172,30 @@ impl CollectionStream {
         if self.comparison.is_some() {
             return self.compare(db, budget);
         }
+
         let sum = db.fingerprint_sum(self.cursor);
         if self.pending.is_some() || self.held.is_state(sum) || self.find_rejection(sum).is_some() {
             return None;
         }
+
         let position = db.head(self.cursor);
         db.pin(self.cursor, position);
-        if self.incremental
-            && let Some(claimed) = self.held.claimed()
+        if self.is_incremental
+            && let Some(versions) = self.held.claimed_versions()
         {
-            self.comparison = Some(Comparison::new(claimed, position, sum));
+            self.comparison = Some(Comparison::new(versions, position, sum));
             return self.compare(db, budget);
         }
-        let update = match self.incremental {
+
+        let update = match self.is_incremental {
             true => self.held.changes(db, self.cursor),
             false => ResourcesUpdate::FullState(db.list(self.cursor)),
         };
         Some((Pending { position, sum }, update))
     }
 
-    /// Compares a slice of what the sink says it holds. Returns the update after
-    /// the last one.
+    /// Compares a slice of the versions that the sink says it holds. Returns
+    /// the update after the last slice; `None` if more are to be compared.
     fn compare(
         &mut self,
         db: &mut Database,
@@ -199,14 +210,14 @@ impl CollectionStream {
         Some((Pending { position, sum }, comparison.into_update()))
     }
 
-    /// Whether a further poll goes on with a comparison.
+    /// Returns whether a further poll goes on with a comparison.
     pub(super) fn is_comparing(&self) -> bool {
         self.comparison.is_some()
     }
 
-    /// Bytes of what the sink says it holds.
-    pub(super) fn claimed(&self) -> usize {
-        self.claimed
+    /// Returns the number of bytes of the versions that the sink says it holds.
+    pub(super) fn claimed_bytes(&self) -> usize {
+        self.claimed_bytes
     }
 
     /// Ends the conversation, and what the database keeps for it.
@@ -219,39 +230,42 @@ impl CollectionStream {
         }
     }
 
-    /// What people see: whether an acknowledgement is awaited, and whether the
-    /// newest state is one that the sink rejected.
+    /// Returns whether an acknowledgement is awaited.
     pub(super) fn is_pending(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// Why the sink rejected the newest state; `None` if it did not.
+    /// Returns the reason why the sink rejected the newest state; `None` if it
+    /// did not.
     pub(super) fn rejection(&self, db: &Database) -> Option<&str> {
         self.find_rejection(db.fingerprint_sum(self.cursor))
     }
 
+    /// Returns the reason why the sink rejected the state with this sum of
+    /// fingerprints; `None` if it did not.
     fn find_rejection(&self, sum: u128) -> Option<&str> {
-        let mut rejected = self.rejected.iter();
-        let found = rejected.find(|(rejected, _)| *rejected == sum);
-        found.map(|(_, reason)| reason.as_str())
+        let mut rejections = self.rejections.iter();
+        let rejection = rejections.find(|(rejected_sum, _)| *rejected_sum == sum);
+        rejection.map(|(_, reason)| reason.as_str())
     }
 
-    /// Whether the sink holds the newest state.
+    /// Returns whether the sink holds the newest state.
     pub(super) fn is_current(&self, db: &Database) -> bool {
         self.held.is_state(db.fingerprint_sum(self.cursor))
     }
 
-    /// Keeps what the sink holds; the position of what it held before is no
-    /// longer needed.
-    fn replace_held(&mut self, db: &mut Database, held: Held, outdated: &mut Outdated) {
-        self.claimed = 0;
-        let before = std::mem::replace(&mut self.held, held);
-        if let Held::At { position, .. } = before {
+    /// Replaces the state that the sink holds, and unpins the position of the
+    /// one that it held before.
+    fn replace_held(&mut self, db: &mut Database, held: HeldState, outdated: &mut Outdated) {
+        self.claimed_bytes = 0;
+        let old_state = std::mem::replace(&mut self.held, held);
+        if let HeldState::AtPosition { position, .. } = old_state {
             db.unpin(self.cursor, position);
         }
-        outdated.add_held(before);
+        outdated.add_held(old_state);
     }
 
+    /// Drops the pending response, if there is one, and unpins its position.
     fn unpin_pending(&mut self, db: &mut Database) {
         if let Some(Pending { position, .. }) = self.pending.take() {
             db.unpin(self.cursor, position);
@@ -259,7 +273,7 @@ impl CollectionStream {
     }
 }
 
-/// The bytes that a sink's versions take, about.
+/// Returns the number of bytes that a sink's versions take, about.
 pub(super) fn weight(versions: &InitialVersions) -> usize {
     versions.text_bytes() + versions.len() * ENTRY
 }

@@ -1,5 +1,6 @@
-//! What a sink says it holds, compared with a state of its collection in slices,
-//! so that nobody waits for a sink that lists a million names (S85).
+//! Compares the versions that a sink says it holds with a state of its
+//! collection. This is done in slices, so that nobody waits for a sink that
+//! lists a million names (S85).
 //!
 //! ```text
 //!   position, pinned ─▶ claimed names ─▶ names of the collection ─▶ update
@@ -18,14 +19,15 @@ use crate::message::InitialVersions;
 use crate::name::Name;
 use crate::resource::Resource;
 
-/// See the module's documentation.
+/// A comparison that goes on; see the module's documentation.
 #[derive(Debug)]
 pub(super) struct Comparison {
-    /// Pinned while the comparison goes on.
+    /// The position of the state, pinned while the comparison goes on.
     pub(super) position: Position,
     /// The sum of fingerprints of that state.
     pub(super) sum: u128,
-    claimed: InitialVersions,
+    /// The versions that the sink says it holds.
+    claimed_versions: InitialVersions,
     /// How many of the claimed names were visited.
     visited_names: usize,
     /// How many slots of the collection were visited.
@@ -37,11 +39,11 @@ pub(super) struct Comparison {
 
 impl Comparison {
     /// Begins a comparison with the state at a position, which the caller pins.
-    pub(super) fn new(claimed: &InitialVersions, position: Position, sum: u128) -> Self {
+    pub(super) fn new(claimed_versions: &InitialVersions, position: Position, sum: u128) -> Self {
         Self {
             position,
             sum,
-            claimed: claimed.clone(),
+            claimed_versions: claimed_versions.clone(),
             visited_names: 0,
             visited_slots: 0,
             resources: BTreeMap::new(),
@@ -61,10 +63,11 @@ impl Comparison {
         *budget > 0 && self.visit_listed(db, cursor, budget)
     }
 
-    /// Visits claimed names: those that are gone are removed.
+    /// Visits claimed names. Those that the collection does not have are
+    /// removed.
     fn visit_claimed(&mut self, db: &mut Database, cursor: CursorId, budget: &mut usize) {
-        let rest = &self.claimed.as_slice()[self.visited_names..];
-        let slice = &rest[..rest.len().min(*budget)];
+        let unvisited_versions = &self.claimed_versions.as_slice()[self.visited_names..];
+        let slice = &unvisited_versions[..unvisited_versions.len().min(*budget)];
         for (name, _) in slice {
             if db.named_resource_at(cursor, name, self.position).is_none() {
                 self.removed.push(name.clone());
@@ -74,24 +77,24 @@ impl Comparison {
         *budget -= slice.len();
     }
 
-    /// Visits slots of the collection: what the sink lacks, or holds at another
-    /// version, is sent. Returns whether all were visited.
+    /// Visits slots of the collection. Resources that the sink lacks, or holds
+    /// at another version, are sent. Returns whether all slots were visited.
     fn visit_listed(&mut self, db: &mut Database, cursor: CursorId, budget: &mut usize) -> bool {
-        let all = db.slots(cursor);
-        let end = all.min(self.visited_slots + *budget);
-        // There are fewer slots than before where names of the end are gone.
+        let slot_count = db.slots(cursor);
+        let end = slot_count.min(self.visited_slots + *budget);
+        // There may be fewer slots than before, if names at the end are gone.
         let slots = self.visited_slots.min(end)..end;
         *budget -= slots.len();
         for resource in db.resources_in_slots(cursor, slots, self.position) {
-            if self.claimed.get(&resource.name) != Some(&resource.version) {
+            if self.claimed_versions.get(&resource.name) != Some(&resource.version) {
                 self.resources.insert(resource.name.clone(), resource);
             }
         }
         self.visited_slots = end;
-        end == all
+        end == slot_count
     }
 
-    /// The number of names that it lists.
+    /// Returns the number of names that its update has so far.
     pub(super) fn len(&self) -> usize {
         self.resources.len() + self.removed.len()
     }

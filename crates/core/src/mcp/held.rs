@@ -1,4 +1,4 @@
-//! What a source knows of a sink's state of one collection.
+//! The state of one collection at a sink, as its source knows it.
 
 use std::sync::Arc;
 
@@ -8,41 +8,44 @@ use crate::message::InitialVersions;
 
 /// The state that a sink holds. A response changes it when it is ACKed.
 #[derive(Debug)]
-pub(super) enum Held {
-    /// As the sink's first request said: names and versions, maybe none. An
+pub(super) enum HeldState {
+    /// The names and versions in the sink's first request, maybe none. An
     /// answer is owed, even if there is nothing to send (M10).
     Claimed(InitialVersions),
     /// The collection as it was at a position, which is pinned.
-    At { position: Position, sum: u128 },
+    AtPosition { position: Position, sum: u128 },
 }
 
-impl Held {
-    /// Whether the sink holds the state with this sum of fingerprints, and
-    /// knows that it is the newest.
-    pub(super) fn is_state(&self, newest: u128) -> bool {
-        matches!(self, Self::At { sum, .. } if *sum == newest)
+impl HeldState {
+    /// Returns whether the sink holds the state with this sum of fingerprints.
+    /// Always false before the first ACK: an answer is owed then.
+    pub(super) fn is_state(&self, newest_sum: u128) -> bool {
+        matches!(self, Self::AtPosition { sum, .. } if *sum == newest_sum)
     }
 
-    /// The versions that have to be compared to know what the sink lacks.
-    pub(super) fn claimed(&self) -> Option<&InitialVersions> {
+    /// Returns the versions that have to be compared to find out what the sink
+    /// lacks; `None` if it says that it holds nothing, or has ACKed a response.
+    pub(super) fn claimed_versions(&self) -> Option<&InitialVersions> {
         match self {
             Self::Claimed(versions) if !versions.is_empty() => Some(versions),
             _ => None,
         }
     }
 
-    /// The changes to the newest state of a sink whose versions need not be
-    /// compared (M7).
+    /// Returns the changes from the state that the sink holds to the newest one
+    /// (M7). A sink with claimed versions is taken for one that holds nothing:
+    /// the caller compares these versions instead.
     pub(super) fn changes(&self, db: &mut Database, cursor: CursorId) -> ResourcesUpdate {
         match self {
             Self::Claimed(_) => changes_since_nothing(db, cursor),
-            Self::At { position, .. } => changes_since(db, cursor, *position),
+            Self::AtPosition { position, .. } => changes_since(db, cursor, *position),
         }
     }
 }
 
-/// To a sink that says it holds nothing, an empty collection is sent as full
-/// state, which it cannot mistake for "nothing changed" (M10).
+/// Returns the changes for a sink that says it holds nothing. An empty
+/// collection is sent as full state, which the sink cannot mistake for "nothing
+/// changed" (M10).
 fn changes_since_nothing(db: &mut Database, cursor: CursorId) -> ResourcesUpdate {
     let resources = db.list(cursor);
     match resources.is_empty() {
@@ -54,12 +57,14 @@ fn changes_since_nothing(db: &mut Database, cursor: CursorId) -> ResourcesUpdate
     }
 }
 
-/// Reads the log of the cursor's view: one changed resource costs one item,
-/// however large the collection is.
+/// Returns the changes since a position, sorted by name. They are read from the
+/// log of the cursor's view, so one changed resource costs one item, however
+/// large the collection is.
 fn changes_since(db: &mut Database, cursor: CursorId, position: Position) -> ResourcesUpdate {
     let changes = db.view_changes(cursor, position);
     let mut items: Vec<_> = changes.items.iter().collect();
-    items.sort_by(|a, b| a.0.cmp(&b.0));
+    items.sort_by(|left, right| left.0.cmp(&right.0));
+
     let (mut resources, mut removed) = (Vec::new(), Vec::new());
     for (name, resource) in items {
         match resource {

@@ -10,7 +10,7 @@ use crate::resource::{Nonce, Resource, TypeUrl, Version};
 /// Bytes of an entry of a map, beside its texts.
 pub(super) const ENTRY: usize = 64;
 
-/// Who a sink is.
+/// The identity of a sink.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SinkNode {
     /// The name of the sink.
@@ -20,7 +20,8 @@ pub struct SinkNode {
 }
 
 impl SinkNode {
-    /// The bytes of its texts, with some for each annotation.
+    /// Returns the number of bytes that the node takes: its texts, and
+    /// [`ENTRY`] for each annotation.
     pub(super) fn weight(&self) -> usize {
         let annotations = self.annotations.iter();
         let bytes = annotations.map(|(key, value)| key.len() + value.len() + ENTRY);
@@ -28,7 +29,7 @@ impl SinkNode {
     }
 }
 
-/// What a sink says: the first request for a collection, an ACK or a NACK.
+/// The message of a sink: the first request for a collection, an ACK or a NACK.
 #[derive(Clone, Debug)]
 pub struct RequestResources {
     /// Who asks; `None` is as before.
@@ -46,7 +47,7 @@ pub struct RequestResources {
     pub incremental: bool,
 }
 
-/// What a source sends.
+/// The message of a source: one response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resources {
     /// The collection of all its resources.
@@ -75,7 +76,7 @@ pub enum ResourcesUpdate {
 }
 
 impl ResourcesUpdate {
-    /// The resources that are listed.
+    /// Returns the resources that the update lists.
     #[must_use]
     pub fn resources(&self) -> &[Arc<Resource>] {
         match self {
@@ -83,7 +84,7 @@ impl ResourcesUpdate {
         }
     }
 
-    /// Whether these are changes.
+    /// Returns whether the update has changes only.
     #[must_use]
     pub fn is_incremental(&self) -> bool {
         matches!(self, Self::Incremental { .. })

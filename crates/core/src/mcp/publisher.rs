@@ -41,6 +41,7 @@ pub struct Canaries {
 }
 
 impl Canaries {
+    /// Returns whether a sink is a canary, by its annotations.
     fn has(&self, node: &SinkNode) -> bool {
         node.annotations.get(&self.key) == Some(&self.value)
     }
@@ -50,39 +51,43 @@ impl Canaries {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PublisherStream(u64);
 
-/// What is left of a stream that ended.
+/// The counts and the outdated memory of a stream that ended.
 #[derive(Debug, Default)]
 pub struct Closed {
-    /// NACKs (M11).
+    /// The number of NACKs (M11).
     pub nacks: u64,
-    /// Requests with an old nonce (M4).
+    /// The number of requests with an old nonce (M4).
     pub stale: u64,
-    /// To be dropped where nobody waits.
+    /// Memory to be dropped where nobody waits.
     pub outdated: Outdated,
 }
 
-/// See the module's documentation.
+/// A source with all its streams; see the module's documentation.
 #[derive(Debug)]
 pub struct Publisher {
     served: Served,
-    /// What sinks get, but for canaries if there may be any.
+    /// The contents for sinks that are no canaries.
     promoted: Database,
+    /// The contents for canaries; `None` if there are no canaries.
     staging: Option<Staging>,
-    streams: BTreeMap<PublisherStream, Open>,
-    /// The streams by their number in either database.
-    by_id: BTreeMap<(Side, StreamId), PublisherStream>,
-    numbers: u64,
+    streams: BTreeMap<PublisherStream, OpenStream>,
+    /// The streams by their id in either database.
+    streams_by_id: BTreeMap<(Side, StreamId), PublisherStream>,
+    /// The number of streams so far.
+    stream_count: u64,
 }
 
-/// What is newer than what was promoted.
+/// The newest contents, on their way over canaries to everyone.
 #[derive(Debug)]
 struct Staging {
     canaries: Canaries,
     newest: Database,
     rollout: Rollout<PublisherStream>,
+    /// The number of the newest contents.
     revision: u64,
     /// Names that may differ between `newest` and `promoted`.
-    waiting: BTreeSet<(TypeUrl, Name)>,
+    waiting_names: BTreeSet<(TypeUrl, Name)>,
+    /// Whether any contents were promoted.
     has_promoted: bool,
 }
 
@@ -95,13 +100,14 @@ enum Side {
 
 /// A stream that has said who it is.
 #[derive(Debug)]
-struct Open {
+struct OpenStream {
     side: Side,
     machine: McpSource,
 }
 
 impl Publisher {
-    /// A source without contents.
+    /// Makes a source without contents. Without `canaries` every update goes to
+    /// everyone at once.
     #[must_use]
     pub fn new(served: Served, canaries: Option<Canaries>) -> Self {
         let staging = canaries.map(|canaries| Staging {
@@ -109,7 +115,7 @@ impl Publisher {
             canaries,
             newest: Database::new(),
             revision: 0,
-            waiting: BTreeSet::new(),
+            waiting_names: BTreeSet::new(),
             has_promoted: false,
         });
         Self {
@@ -117,12 +123,12 @@ impl Publisher {
             promoted: Database::new(),
             staging,
             streams: BTreeMap::new(),
-            by_id: BTreeMap::new(),
-            numbers: 0,
+            streams_by_id: BTreeMap::new(),
+            stream_count: 0,
         }
     }
 
-    /// The newest contents.
+    /// Returns the newest contents.
     #[must_use]
     pub fn contents(&self) -> &Database {
         match &self.staging {
@@ -131,39 +137,39 @@ impl Publisher {
         }
     }
 
-    /// How far the newest contents are; `None` without canaries.
+    /// Returns the progress of the newest contents; `None` without canaries.
     #[must_use]
     pub fn stage(&self) -> Option<&Stage<PublisherStream>> {
         let staging = self.staging.as_ref()?;
         Some(staging.rollout.stage())
     }
 
-    /// Applies changes of several collections as one. With canaries it is an
-    /// update that they get first.
+    /// Applies changes of several collections as one update. If there are
+    /// canaries, they get it first.
     ///
     /// # Errors
-    /// The contents cannot be; nothing has changed.
+    /// If the resulting contents would be invalid. Then nothing has changed.
     pub fn apply(&mut self, changes: Transaction, now: Moment) -> Result<(), ApplyError> {
         let Some(staging) = &mut self.staging else {
             return self.promoted.apply(changes);
         };
-        let touched = names_of(&staging.newest, &changes);
+        let changed_names = names_of(&staging.newest, &changes);
         staging.newest.apply(changes)?;
-        staging.waiting.extend(touched);
+        staging.waiting_names.extend(changed_names);
         staging.revision += 1;
         staging.rollout.propose(staging.revision);
         self.judge(now);
         Ok(())
     }
 
-    /// A stream begins, of which nothing is known before its first request.
+    /// Begins a stream. Nothing is known of it before its first request.
     pub fn open(&mut self) -> PublisherStream {
-        self.numbers += 1;
-        PublisherStream(self.numbers)
+        self.stream_count += 1;
+        PublisherStream(self.stream_count)
     }
 
-    /// The machine of a stream that has made a request, and whether its sink is
-    /// a canary.
+    /// Returns the machine of a stream, and whether its sink is a canary;
+    /// `None` if the stream has made no request, or has ended.
     #[must_use]
     pub fn stream(&self, stream: PublisherStream) -> Option<(&McpSource, bool)> {
         let open = self.streams.get(&stream)?;
@@ -171,7 +177,8 @@ impl Publisher {
         Some((&open.machine, is_canary))
     }
 
-    /// The database that a stream reads.
+    /// Returns the database that a stream reads. That of an unknown stream is
+    /// the promoted one.
     #[must_use]
     pub fn database(&self, stream: PublisherStream) -> &Database {
         let side = self.streams.get(&stream).map(|open| open.side);
@@ -181,11 +188,11 @@ impl Publisher {
         }
     }
 
-    /// Takes a request. The first on a stream decides whether its sink is a
+    /// Handles a request. The first on a stream decides whether its sink is a
     /// canary.
     ///
     /// # Errors
-    /// The stream has to end.
+    /// If the stream has to end.
     pub fn handle_request(
         &mut self,
         stream: PublisherStream,
@@ -195,9 +202,10 @@ impl Publisher {
         if !self.streams.contains_key(&stream) {
             self.begin(stream, request.node.as_ref());
         }
+
         let room = match request.initial_versions.is_empty() {
             true => 0,
-            false => MAX_ALL_CLAIMED.saturating_sub(self.claimed_beside(stream)) / 2,
+            false => MAX_ALL_CLAIMED.saturating_sub(self.claimed_by_others(stream)) / 2,
         };
         let Some(open) = self.streams.get_mut(&stream) else {
             return Ok(Handled::Refused);
@@ -207,15 +215,17 @@ impl Publisher {
             _ => &mut self.promoted,
         };
         let handled = open.machine.handle_request_within(db, request, room)?;
-        let asks = matches!(
+
+        let begins_collection = matches!(
             handled,
             Handled::First | Handled::Restarted | Handled::VersionsIgnored
         );
         if let Some(staging) = &mut self.staging
             && open.side == Side::Newest
-            && asks
+            && begins_collection
         {
-            // It has to take the collection too, before anything is promoted.
+            // The canary has to take the collection, too, before anything is
+            // promoted.
             staging.rollout.handle_disconnected(&stream, now);
             staging.rollout.handle_connected(stream);
         }
@@ -223,12 +233,15 @@ impl Publisher {
         Ok(handled)
     }
 
-    /// Bytes of the versions that the sinks of other streams say they hold.
-    fn claimed_beside(&self, stream: PublisherStream) -> usize {
+    /// Returns the number of bytes of the versions that the sinks of other
+    /// streams say they hold.
+    fn claimed_by_others(&self, stream: PublisherStream) -> usize {
         let others = self.streams.iter().filter(|(other, _)| **other != stream);
         others.map(|(_, open)| open.machine.claimed()).sum()
     }
 
+    /// Makes the machine of a stream, on the database for canaries or for other
+    /// sinks, as the node of its first request says.
     fn begin(&mut self, stream: PublisherStream, node: Option<&SinkNode>) {
         let is_canary = |staging: &Staging| node.is_some_and(|node| staging.canaries.has(node));
         let side = match &self.staging {
@@ -239,12 +252,14 @@ impl Publisher {
             (Some(staging), Side::Newest) => &mut staging.newest,
             _ => &mut self.promoted,
         };
+
         let machine = McpSource::new(db, self.served.clone());
-        self.by_id.insert((side, machine.stream()), stream);
-        self.streams.insert(stream, Open { side, machine });
+        self.streams_by_id.insert((side, machine.stream()), stream);
+        self.streams.insert(stream, OpenStream { side, machine });
     }
 
-    /// Returns the next response on a stream, if there is one.
+    /// Returns the next response on a stream, if there is one. Before anything
+    /// was promoted, only canaries get responses.
     pub fn poll_resources(&mut self, stream: PublisherStream) -> Option<Resources> {
         let open = self.streams.get_mut(&stream)?;
         let db = match (&mut self.staging, open.side) {
@@ -255,16 +270,16 @@ impl Publisher {
         open.machine.poll_resources(db)
     }
 
-    /// Whether a further poll of a stream goes on with comparing the versions
-    /// that its sink says it holds.
+    /// Returns whether a further poll of a stream goes on with comparing the
+    /// versions that its sink says it holds.
     #[must_use]
     pub fn is_comparing(&self, stream: PublisherStream) -> bool {
         let open = self.streams.get(&stream);
         open.is_some_and(|open| open.machine.is_comparing())
     }
 
-    /// Takes what the last request of a stream made outdated, to be dropped where
-    /// nobody waits.
+    /// Takes the memory that the last request of a stream made outdated, to be
+    /// dropped where nobody waits.
     pub fn take_outdated(&mut self, stream: PublisherStream) -> Outdated {
         let open = self.streams.get_mut(&stream);
         open.map_or_else(Outdated::default, |open| open.machine.take_outdated())
@@ -278,12 +293,14 @@ impl Publisher {
         }
     }
 
-    /// A stream ended.
+    /// Ends a stream. Returns its counts and its memory; both are empty if it
+    /// has made no request.
     pub fn close(&mut self, stream: PublisherStream, now: Moment) -> Closed {
-        let Some(Open { side, machine }) = self.streams.remove(&stream) else {
+        let Some(OpenStream { side, machine }) = self.streams.remove(&stream) else {
             return Closed::default();
         };
-        self.by_id.remove(&(side, machine.stream()));
+
+        self.streams_by_id.remove(&(side, machine.stream()));
         let (nacks, stale) = (machine.nacks(), machine.stale());
         let outdated = match (&mut self.staging, side) {
             (Some(staging), Side::Newest) => {
@@ -293,6 +310,7 @@ impl Publisher {
             }
             _ => machine.close(&mut self.promoted),
         };
+
         Closed {
             nacks,
             stale,
@@ -302,25 +320,28 @@ impl Publisher {
 
     /// Returns the streams that changes concern.
     pub fn take_woken(&mut self) -> Vec<PublisherStream> {
-        let promoted = self.promoted.take_woken_streams();
-        let newest = self.staging.as_mut();
-        let newest = newest.map(|staging| staging.newest.take_woken_streams());
-        let promoted = promoted.into_iter().map(|id| (Side::Promoted, id));
-        let newest = newest.into_iter().flatten().map(|id| (Side::Newest, id));
-        let woken = promoted.chain(newest);
-        woken
-            .filter_map(|id| self.by_id.get(&id).copied())
+        let promoted_ids = self.promoted.take_woken_streams();
+        let newest_ids = match &mut self.staging {
+            Some(staging) => staging.newest.take_woken_streams(),
+            None => Vec::new(),
+        };
+        let promoted_ids = promoted_ids.into_iter().map(|id| (Side::Promoted, id));
+        let newest_ids = newest_ids.into_iter().map(|id| (Side::Newest, id));
+        promoted_ids
+            .chain(newest_ids)
+            .filter_map(|id| self.streams_by_id.get(&id).copied())
             .collect()
     }
 
-    /// When [`Self::promote`] has to be called again, if nothing happens before.
+    /// Returns the moment at which [`Self::promote`] has to be called again, if
+    /// nothing happens before; `None` if no update soaks.
     #[must_use]
     pub fn deadline(&self) -> Option<Moment> {
         self.staging.as_ref()?.rollout.deadline()
     }
 
-    /// Brings an update to everyone whose soak time is over. Returns the streams
-    /// that may have news.
+    /// Brings an update whose soak time is over to everyone. Returns the
+    /// streams that may have news; none if no update is promoted now.
     pub fn promote(&mut self, now: Moment) -> Vec<PublisherStream> {
         let Some(staging) = &mut self.staging else {
             return Vec::new();
@@ -328,35 +349,39 @@ impl Publisher {
         if staging.rollout.poll_promoted(now).is_none() {
             return Vec::new();
         }
-        let waiting = std::mem::take(&mut staging.waiting).into_iter();
-        let changes = waiting.map(|(type_url, name)| {
+
+        let waiting_names = std::mem::take(&mut staging.waiting_names).into_iter();
+        let changes = waiting_names.map(|(type_url, name)| {
             let id = staging.newest.find_type(&type_url);
-            let found = id.and_then(|id| staging.newest.variants(id, &name).first());
-            match found {
+            let resource = id.and_then(|id| staging.newest.variants(id, &name).first());
+            match resource {
                 Some(resource) => Change::Upsert(type_url, resource.clone()),
                 None => Change::Remove(type_url, name),
             }
         });
         let changes: Transaction = changes.collect();
         staging.has_promoted = true;
-        // The newest contents could be, and these are the same.
-        let applied = self.promoted.apply(changes);
-        debug_assert!(applied.is_ok(), "{applied:?}");
+
+        // The newest contents are valid, and these are the same.
+        let result = self.promoted.apply(changes);
+        debug_assert!(result.is_ok(), "{result:?}");
         self.promoted.take_woken_streams();
         let streams = self.streams.iter();
-        let others = streams.filter(|(_, open)| open.side == Side::Promoted);
-        others.map(|(stream, _)| *stream).collect()
+        let other_streams = streams.filter(|(_, open)| open.side == Side::Promoted);
+        other_streams.map(|(stream, _)| *stream).collect()
     }
 
-    /// Tells the roll-out what canaries say of the newest contents.
+    /// Tells the roll-out whether each canary has rejected the newest contents,
+    /// or holds them.
     fn judge(&mut self, now: Moment) {
         let Some(staging) = &mut self.staging else {
             return;
         };
+
         let canaries = self.streams.iter();
         for (stream, open) in canaries.filter(|(_, open)| open.side == Side::Newest) {
-            let mut rejected = open.machine.rejected(&staging.newest);
-            match rejected.next() {
+            let mut rejections = open.machine.rejected(&staging.newest);
+            match rejections.next() {
                 Some((collection, reason)) => {
                     let reason = format!("{collection}: {reason}");
                     staging
@@ -372,7 +397,7 @@ impl Publisher {
     }
 }
 
-/// The names that changes may give other contents.
+/// Returns the names that changes may give other contents.
 fn names_of(db: &Database, changes: &[Change]) -> Vec<(TypeUrl, Name)> {
     let mut names = Vec::new();
     for change in changes {
@@ -383,8 +408,8 @@ fn names_of(db: &Database, changes: &[Change]) -> Vec<(TypeUrl, Name)> {
             Change::Remove(_, name)
             | Change::RemoveVariant(_, name, _)
             | Change::Fail(_, name, _) => add(name),
-            Change::ReplaceAll(_, all) => {
-                all.iter().for_each(|resource| add(&resource.name));
+            Change::ReplaceAll(_, resources) => {
+                resources.iter().for_each(|resource| add(&resource.name));
                 if let Some(id) = db.find_type(url) {
                     db.resources(id).for_each(|resource| add(&resource.name));
                 }

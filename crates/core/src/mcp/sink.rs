@@ -24,14 +24,15 @@ use crate::resource::{Nonce, TypeUrl, Version};
 /// `INVALID_ARGUMENT` of gRPC: the code of every NACK.
 const INVALID_ARGUMENT: i32 = 3;
 
-/// What the owner has to judge: all of it is accepted, or none.
+/// The parts of a response that the owner has to judge: all of them are
+/// accepted, or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
     /// The collection.
     pub collection: TypeUrl,
     /// The version of the collection at the source, for people only.
     pub version: Version,
-    /// What becomes of the owner's contents, whose types are collections.
+    /// The changes of the owner's contents, whose types are collections.
     pub changes: Transaction,
 }
 
@@ -45,6 +46,7 @@ pub struct Rejected {
 }
 
 impl fmt::Display for Rejected {
+    /// Writes the reason, after the name if there is one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
             Some(name) => write!(f, "{name}: {}", self.reason),
@@ -62,7 +64,7 @@ pub enum Verdict {
     Reject(Vec<Rejected>),
 }
 
-/// What a response was.
+/// The outcome of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
     /// It waits for the owner's verdict.
@@ -83,7 +85,8 @@ pub enum SinkError {
     NotAcknowledged(TypeUrl),
 }
 
-/// See the module's documentation.
+/// The receiving side of one stream after another; see the module's
+/// documentation.
 #[derive(Debug)]
 pub struct McpSink {
     node: SinkNode,
@@ -93,39 +96,44 @@ pub struct McpSink {
 /// One collection of a sink. It outlives streams.
 #[derive(Debug)]
 struct CollectionState {
-    /// Incremental updates are wished for (M6).
-    incremental: bool,
-    /// What was accepted last.
+    /// Whether the sink was made to ask for incremental updates (M6).
+    is_incremental: bool,
+    /// The versions that were accepted last.
     versions: BTreeMap<Name, Version>,
     /// Whether the newest response was rejected.
     is_rejected: bool,
-    /// A stream ended between a delivery and its verdict, so the owner may hold
-    /// more than `versions` say. Full states are asked for until one is
-    /// accepted: changes could leave such a resource in place for ever.
+    /// Whether a stream ended between a delivery and its verdict, so that the
+    /// owner may hold more than `versions` say. Full states are asked for until
+    /// one is accepted: changes could leave such a resource in place for ever.
     is_uncertain: bool,
-    /// What the source is to be told next.
-    to_say: Option<Say>,
+    /// The next request to the source.
+    next_request: Option<NextRequest>,
     /// The response that waits for a verdict.
-    judged: Option<Judged>,
+    pending: Option<PendingVerdict>,
 }
 
+/// A request that is to be sent.
 #[derive(Debug)]
-enum Say {
+enum NextRequest {
+    /// The first request, or one that begins the conversation anew (M13).
     First,
+    /// An ACK, or a NACK if there is an error.
     Acknowledge(Nonce, Option<ErrorDetail>),
 }
 
-/// A response that waits for a verdict: its nonce, and the versions that count
-/// once it is accepted; `None` is a name that is gone.
+/// A response that waits for a verdict.
 #[derive(Debug)]
-struct Judged {
+struct PendingVerdict {
     nonce: Nonce,
+    /// Whether the response is a full state.
     replaces_all: bool,
+    /// The versions that count once the response is accepted; `None` is a name
+    /// that is gone.
     versions: Vec<(Name, Option<Version>)>,
 }
 
 impl McpSink {
-    /// A sink of these collections, that holds nothing. `incremental` is
+    /// Makes a sink of these collections that holds nothing. `incremental` is
     /// whether it asks for incremental updates; a source may send full states
     /// all the same (M6).
     #[must_use]
@@ -136,50 +144,52 @@ impl McpSink {
     ) -> Self {
         let state = |name| {
             let state = CollectionState {
-                incremental,
+                is_incremental: incremental,
                 versions: BTreeMap::new(),
                 is_rejected: false,
                 is_uncertain: false,
-                to_say: None,
-                judged: None,
+                next_request: None,
+                pending: None,
             };
             (name, state)
         };
+
         Self {
             node,
             collections: collections.into_iter().map(state).collect(),
         }
     }
 
-    /// A stream begins: every collection is asked for, with the versions that
-    /// are held if incremental updates are wished for (M7, M12).
+    /// Begins a stream: every collection is asked for, with the versions that
+    /// are held if incremental updates are asked for (M7, M12).
     pub fn begin_stream(&mut self) {
         for collection in self.collections.values_mut() {
             collection.end_stream();
-            collection.to_say = Some(Say::First);
+            collection.next_request = Some(NextRequest::First);
         }
     }
 
-    /// Asks anew for every collection whose newest response was rejected: what
-    /// was in its way may be gone. The source restarts the conversation, and
-    /// sends what it would not send again by itself (M5, M13).
+    /// Asks anew for every collection whose newest response was rejected, for
+    /// when the reason may be gone. The source restarts the conversation, and
+    /// sends the rejected state, which it would not send again by itself (M5,
+    /// M13).
     pub fn ask_again(&mut self) {
         for collection in self.collections.values_mut() {
-            if collection.is_rejected && collection.judged.is_none() {
-                collection.to_say = Some(Say::First);
+            if collection.is_rejected && collection.pending.is_none() {
+                collection.next_request = Some(NextRequest::First);
             }
         }
     }
 
-    /// A stream ended: what was to be said on it is void. What was accepted
-    /// stays.
+    /// Ends a stream: requests that were to be sent on it are dropped. Accepted
+    /// versions stay.
     pub fn end_stream(&mut self) {
         for collection in self.collections.values_mut() {
             collection.end_stream();
         }
     }
 
-    /// The versions of a collection that are held, by name.
+    /// Returns the versions of a collection that are held, by name.
     pub fn versions(&self, collection: &TypeUrl) -> impl Iterator<Item = (&Name, &Version)> {
         let state = self.collections.get(collection);
         state.into_iter().flat_map(|state| &state.versions)
@@ -187,12 +197,17 @@ impl McpSink {
 
     /// Returns the next request, if there is one.
     pub fn poll_request(&mut self) -> Option<RequestResources> {
-        let mut all = self.collections.iter_mut();
-        let (name, state, say) =
-            all.find_map(|(name, state)| state.to_say.take().map(|say| (name, state, say)))?;
-        let (nonce, error, initial_versions) = match say {
-            Say::First => (None, None, state.initial_versions()),
-            Say::Acknowledge(nonce, error) => (Some(nonce), error, InitialVersions::default()),
+        let mut collections = self.collections.iter_mut();
+        let (name, state, next_request) = collections.find_map(|(name, state)| {
+            let next_request = state.next_request.take()?;
+            Some((name, state, next_request))
+        })?;
+
+        let (nonce, error, initial_versions) = match next_request {
+            NextRequest::First => (None, None, state.initial_versions()),
+            NextRequest::Acknowledge(nonce, error) => {
+                (Some(nonce), error, InitialVersions::default())
+            }
         };
         Some(RequestResources {
             node: Some(self.node.clone()),
@@ -204,17 +219,19 @@ impl McpSink {
         })
     }
 
-    /// Takes a response.
+    /// Handles a response. One that no source may send is rejected without the
+    /// owner; any other waits for the owner's verdict.
     ///
     /// # Errors
-    /// It cannot be answered, and changes nothing.
+    /// If the response cannot be answered. Then it changes nothing.
     pub fn handle_resources(&mut self, response: Resources) -> Result<Received, SinkError> {
         let state = self.state_for_response(&response.collection)?;
         if let Some(rejected) = state.find_fault(&response.update) {
             state.nack(response.nonce, std::slice::from_ref(&rejected));
             return Ok(Received::Rejected(rejected));
         }
-        state.judged = Some(Judged::of(response.nonce, &response.update));
+
+        state.pending = Some(PendingVerdict::new(response.nonce, &response.update));
         Ok(Received::Delivered(Delivery {
             changes: changes(&response.collection, response.update),
             collection: response.collection,
@@ -222,11 +239,11 @@ impl McpSink {
         }))
     }
 
-    /// Takes a response that cannot be read, but for its collection and nonce:
-    /// it is a NACK, and the last good state stays (M11).
+    /// Handles a response of which only the collection and the nonce can be
+    /// read: it is NACKed, and the last good state stays (M11).
     ///
     /// # Errors
-    /// It cannot be answered.
+    /// If the response cannot be answered.
     pub fn handle_malformed(
         &mut self,
         collection: &TypeUrl,
@@ -238,31 +255,34 @@ impl McpSink {
         Ok(())
     }
 
-    /// Takes the owner's verdict on a delivery. One for a stream that ended
-    /// counts no more: the next stream begins with a full state.
+    /// Handles the owner's verdict on a delivery; the next request acknowledges
+    /// it. A verdict on a delivery of an earlier stream is ignored: the next
+    /// stream begins with a full state.
     pub fn handle_verdict(&mut self, collection: &TypeUrl, verdict: &Verdict) {
         let Some(state) = self.collections.get_mut(collection) else {
             return;
         };
-        let Some(judged) = state.judged.take() else {
+        let Some(pending) = state.pending.take() else {
             return;
         };
         match verdict {
             Verdict::Accept => {
-                state.to_say = Some(Say::Acknowledge(judged.nonce.clone(), None));
-                state.accept(judged);
+                state.next_request = Some(NextRequest::Acknowledge(pending.nonce.clone(), None));
+                state.accept(pending);
             }
-            Verdict::Reject(rejected) => state.nack(judged.nonce, rejected),
+            Verdict::Reject(rejections) => state.nack(pending.nonce, rejections),
         }
     }
 
+    /// Returns the state of the collection of a response. Fails if the
+    /// collection was not asked for, or its last response has no verdict yet.
     fn state_for_response(
         &mut self,
         collection: &TypeUrl,
     ) -> Result<&mut CollectionState, SinkError> {
         match self.collections.get_mut(collection) {
             None => Err(SinkError::NotAskedFor(collection.clone())),
-            Some(state) if state.judged.is_some() => {
+            Some(state) if state.pending.is_some() => {
                 Err(SinkError::NotAcknowledged(collection.clone()))
             }
             Some(state) => Ok(state),
@@ -271,31 +291,35 @@ impl McpSink {
 }
 
 impl CollectionState {
-    /// What was to be said is void with its stream.
+    /// Drops the request that was to be sent, and the response without a
+    /// verdict, because their stream has ended.
     fn end_stream(&mut self) {
-        self.is_uncertain |= self.judged.take().is_some();
-        self.to_say = None;
+        self.is_uncertain |= self.pending.take().is_some();
+        self.next_request = None;
     }
 
-    /// Whether a request asks for incremental updates (M6).
+    /// Returns whether a request asks for incremental updates (M6).
     fn asks_for_changes(&self) -> bool {
-        self.incremental && !self.is_uncertain
+        self.is_incremental && !self.is_uncertain
     }
 
-    /// The versions that a first request carries: none unless the answer can be
-    /// the difference (M7).
+    /// Returns the versions for a first request: none unless the answer may be
+    /// incremental (M7).
     fn initial_versions(&self) -> InitialVersions {
         match self.asks_for_changes() {
             true => {
                 let versions = self.versions.iter();
-                versions.map(|(n, v)| (n.clone(), v.clone())).collect()
+                versions
+                    .map(|(name, version)| (name.clone(), version.clone()))
+                    .collect()
             }
             false => InitialVersions::default(),
         }
     }
 
-    /// Finds what no source may send: an incremental update that was not asked
-    /// for (M6), or a name twice.
+    /// Finds a fault in an update that no source may send: it is incremental
+    /// and that was not asked for (M6), or it has a name twice. `None` if there
+    /// is none.
     fn find_fault(&self, update: &ResourcesUpdate) -> Option<Rejected> {
         if update.is_incremental() && !self.asks_for_changes() {
             return Some(Rejected {
@@ -303,38 +327,43 @@ impl CollectionState {
                 reason: "the update is incremental, which was not asked for".to_owned(),
             });
         }
+
         let mut seen = BTreeSet::new();
         let removed = match update {
             ResourcesUpdate::FullState(_) => &[][..],
             ResourcesUpdate::Incremental { removed, .. } => removed,
         };
         let mut names = update.resources().iter().map(|resource| &resource.name);
-        let twice = names.find(|name| !seen.insert(*name));
-        let twice = twice.or_else(|| removed.iter().find(|name| seen.contains(name)));
-        twice.map(|name| Rejected {
+        let repeated_name = names.find(|name| !seen.insert(*name));
+        let repeated_name =
+            repeated_name.or_else(|| removed.iter().find(|name| seen.contains(name)));
+        repeated_name.map(|name| Rejected {
             name: Some(name.clone()),
             reason: "the name is in the update twice".to_owned(),
         })
     }
 
-    fn nack(&mut self, nonce: Nonce, rejected: &[Rejected]) {
-        let words: Vec<_> = rejected.iter().map(ToString::to_string).collect();
+    /// Makes the next request a NACK of a response, with all reasons in one
+    /// text.
+    fn nack(&mut self, nonce: Nonce, rejections: &[Rejected]) {
+        let reasons: Vec<_> = rejections.iter().map(ToString::to_string).collect();
         let error = ErrorDetail {
             code: INVALID_ARGUMENT,
-            message: words.join("; "),
+            message: reasons.join("; "),
         };
         self.is_rejected = true;
-        self.to_say = Some(Say::Acknowledge(nonce, Some(error)));
+        self.next_request = Some(NextRequest::Acknowledge(nonce, Some(error)));
     }
 
-    fn accept(&mut self, judged: Judged) {
+    /// Applies the versions of an accepted response.
+    fn accept(&mut self, pending: PendingVerdict) {
         self.is_rejected = false;
         // Full state: a name that is not listed is gone (M8).
-        if judged.replaces_all {
+        if pending.replaces_all {
             self.versions.clear();
             self.is_uncertain = false;
         }
-        for (name, version) in judged.versions {
+        for (name, version) in pending.versions {
             match version {
                 Some(version) => self.versions.insert(name, version),
                 // A name that is not known is ignored (M9).
@@ -344,11 +373,13 @@ impl CollectionState {
     }
 }
 
-impl Judged {
-    fn of(nonce: Nonce, update: &ResourcesUpdate) -> Self {
-        let listed = update.resources().iter();
-        let listed = listed.map(|r| (r.name.clone(), Some(r.version.clone())));
-        let mut versions: Vec<_> = listed.collect();
+impl PendingVerdict {
+    /// Makes the pending verdict of a response, without its resources.
+    fn new(nonce: Nonce, update: &ResourcesUpdate) -> Self {
+        let resources = update.resources().iter();
+        let mut versions: Vec<_> = resources
+            .map(|resource| (resource.name.clone(), Some(resource.version.clone())))
+            .collect();
         if let ResourcesUpdate::Incremental { removed, .. } = update {
             versions.extend(removed.iter().map(|name| (name.clone(), None)));
         }
@@ -360,17 +391,19 @@ impl Judged {
     }
 }
 
-/// The update as changes of a database.
+/// Turns an update into changes of the owner's contents.
 fn changes(collection: &TypeUrl, update: ResourcesUpdate) -> Transaction {
     match update {
         ResourcesUpdate::FullState(resources) => {
             vec![Change::ReplaceAll(collection.clone(), resources)]
         }
         ResourcesUpdate::Incremental { resources, removed } => {
-            let upserts = resources.into_iter();
-            let upserts = upserts.map(|resource| Change::Upsert(collection.clone(), resource));
-            let removals = removed.into_iter();
-            let removals = removals.map(|name| Change::Remove(collection.clone(), name));
+            let upserts = resources
+                .into_iter()
+                .map(|resource| Change::Upsert(collection.clone(), resource));
+            let removals = removed
+                .into_iter()
+                .map(|name| Change::Remove(collection.clone(), name));
             upserts.chain(removals).collect()
         }
     }

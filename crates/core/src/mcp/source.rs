@@ -32,7 +32,7 @@ pub enum Served {
     Only(TypeUrl),
 }
 
-/// What a request was.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handled {
     /// The first for its collection.
@@ -73,11 +73,12 @@ pub enum SourceError {
 }
 
 impl RequestResources {
-    /// Checks what the sink says of itself. A source does so too; a caller that
-    /// has it behind a lock can check before, and drop a request that fails.
+    /// Checks the size of the sink's node. A source does so, too; a caller that
+    /// has the source behind a lock can check before, and drop a request that
+    /// fails.
     ///
     /// # Errors
-    /// It is too much, and the stream has to end.
+    /// If the node is too large. Then the stream has to end.
     pub fn check(&self) -> Result<(), SourceError> {
         let bytes = self.node.as_ref().map_or(0, SinkNode::weight);
         match bytes > MAX_NODE {
@@ -87,24 +88,27 @@ impl RequestResources {
     }
 }
 
-/// One stream of a source: what each collection's conversation is at. Contents
-/// are in a [`Database`], which streams share.
+/// One stream of a source: the conversation of each collection. Contents are in
+/// a [`Database`], which streams share.
 #[derive(Debug)]
 pub struct McpSource {
     stream: StreamId,
     served: Served,
     node: SinkNode,
     collections: Collections,
-    /// The collection of the last response: the next one is another's, if
-    /// another has something to say.
-    last: Option<TypeUrl>,
-    /// Bytes of what the sink says it holds, in all collections.
-    claimed: usize,
-    /// What the last request made outdated, until it is taken.
+    /// The collection of the last response. The next response is of another
+    /// one, if another has something to send.
+    last_collection: Option<TypeUrl>,
+    /// Bytes of the versions that the sink says it holds, in all collections.
+    claimed_bytes: usize,
+    /// The memory that the last request made outdated, until it is taken.
     outdated: Outdated,
-    nonces: u64,
-    stale: u64,
-    nacks: u64,
+    /// The number of responses so far.
+    nonce_count: u64,
+    /// The number of requests that were ignored because of their nonce.
+    stale_count: u64,
+    /// The number of NACKs.
+    nack_count: u64,
 }
 
 impl McpSource {
@@ -116,90 +120,93 @@ impl McpSource {
             served,
             node: SinkNode::default(),
             collections: Collections::new(),
-            last: None,
-            claimed: 0,
+            last_collection: None,
+            claimed_bytes: 0,
             outdated: Outdated::default(),
-            nonces: 0,
-            stale: 0,
-            nacks: 0,
+            nonce_count: 0,
+            stale_count: 0,
+            nack_count: 0,
         }
     }
 
-    /// The stream in the database, which
+    /// Returns the stream in the database, which
     /// [`Database::take_woken_streams`] names after a change.
     #[must_use]
     pub fn stream(&self) -> StreamId {
         self.stream
     }
 
-    /// Who the sink is, as far as it said so.
+    /// Returns the node of the sink, from its newest request that has one.
     #[must_use]
     pub fn node(&self) -> &SinkNode {
         &self.node
     }
 
-    /// Requests that were ignored because of their nonce (M4).
+    /// Returns the number of requests that were ignored because of their nonce
+    /// (M4).
     #[must_use]
     pub fn stale(&self) -> u64 {
-        self.stale
+        self.stale_count
     }
 
-    /// NACKs on this stream (M11).
+    /// Returns the number of NACKs on this stream (M11).
     #[must_use]
     pub fn nacks(&self) -> u64 {
-        self.nacks
+        self.nack_count
     }
 
-    /// Whether the sink holds the newest state of every collection that it
-    /// asked for.
+    /// Returns whether the sink holds the newest state of every collection that
+    /// it asked for.
     #[must_use]
     pub fn is_current(&self, db: &Database) -> bool {
         let mut collections = self.collections.values();
         collections.all(|collection| collection.is_current(db))
     }
 
-    /// The collections whose newest state the sink has rejected (M5), and why.
+    /// Returns the collections whose newest state the sink has rejected (M5),
+    /// and why.
     pub fn rejected<'a>(
         &'a self,
         db: &'a Database,
     ) -> impl Iterator<Item = (&'a TypeUrl, &'a str)> {
-        let all = self.collections.iter();
-        all.filter_map(|(name, collection)| Some((name, collection.rejection(db)?)))
+        let collections = self.collections.iter();
+        collections.filter_map(|(name, collection)| Some((name, collection.rejection(db)?)))
     }
 
-    /// Bytes of the versions that the sink says it holds.
+    /// Returns the number of bytes of the versions that the sink says it holds.
     #[must_use]
     pub fn claimed(&self) -> usize {
-        self.claimed
+        self.claimed_bytes
     }
 
-    /// Whether the versions that the sink says it holds are being compared. A
-    /// further poll goes on with that, and may have a response then.
+    /// Returns whether the versions that the sink says it holds are being
+    /// compared. A further poll goes on with that, and may have a response
+    /// then.
     #[must_use]
     pub fn is_comparing(&self) -> bool {
         let mut collections = self.collections.values();
         collections.any(CollectionStream::is_comparing)
     }
 
-    /// Takes what the last request made outdated. If it is not taken, the next
-    /// request drops it.
+    /// Takes the memory that the last request made outdated. If it is not
+    /// taken, the next request drops it.
     pub fn take_outdated(&mut self) -> Outdated {
         std::mem::take(&mut self.outdated)
     }
 
-    /// The collections with a response that is not acknowledged.
+    /// Returns the collections with a response that is not acknowledged.
     pub fn pending(&self) -> impl Iterator<Item = &TypeUrl> {
-        let pending = self.collections.iter();
-        let pending = pending.filter(|(_, collection)| collection.is_pending());
-        pending.map(|(name, _)| name)
+        let collections = self.collections.iter();
+        let pending_collections = collections.filter(|(_, collection)| collection.is_pending());
+        pending_collections.map(|(name, _)| name)
     }
 
-    /// Takes a request. Whether it is an ACK or a NACK is decided by its error
-    /// alone (M3). The versions in a request are shared: a caller that keeps a
+    /// Handles a request. Its error alone decides whether it is an ACK or a
+    /// NACK (M3). The versions in a request are shared: a caller that keeps a
     /// clone decides when they are dropped.
     ///
     /// # Errors
-    /// The stream has to end.
+    /// If the stream has to end.
     pub fn handle_request(
         &mut self,
         db: &mut Database,
@@ -208,8 +215,8 @@ impl McpSource {
         self.handle_request_within(db, request, MAX_CLAIMED)
     }
 
-    /// The same, where there is room for so many bytes of versions that the sink
-    /// says it holds.
+    /// Handles a request as [`Self::handle_request`] does, with `room` for so
+    /// many bytes of versions that the sink says it holds.
     pub(super) fn handle_request_within(
         &mut self,
         db: &mut Database,
@@ -228,104 +235,125 @@ impl McpSource {
         if let Some(node) = &request.node {
             self.node.clone_from(node);
         }
-        let Some(nonce) = &request.nonce else {
-            return Ok(self.handle_first(db, request, room));
+
+        Ok(match request.nonce.clone() {
+            None => self.handle_first(db, request, room),
+            Some(nonce) => self.handle_acknowledgement(db, request, &nonce),
+        })
+    }
+
+    /// Handles a request with a nonce: an ACK, or a NACK if it has an error. It
+    /// is ignored if the nonce is not the newest of its collection (M4).
+    fn handle_acknowledgement(
+        &mut self,
+        db: &mut Database,
+        request: RequestResources,
+        nonce: &Nonce,
+    ) -> Handled {
+        let known_collection = self.collections.get_mut(&request.collection);
+        let Some(collection) = known_collection.filter(|known| known.is_latest(nonce)) else {
+            self.stale_count += 1;
+            return Handled::Stale;
         };
-        let known = self.collections.get_mut(&request.collection);
-        let latest = known.filter(|collection| collection.is_latest(nonce));
-        let Some(collection) = latest else {
-            self.stale += 1;
-            return Ok(Handled::Stale);
-        };
-        Ok(match request.error {
+
+        match request.error {
             None => {
-                self.claimed -= collection.claimed();
+                self.claimed_bytes -= collection.claimed_bytes();
                 self.outdated = Outdated::default();
                 collection.handle_ack(db, request.incremental, &mut self.outdated);
-                self.claimed += collection.claimed();
+                self.claimed_bytes += collection.claimed_bytes();
                 Handled::Ack
             }
             Some(error) => {
                 let is_news = collection.handle_nack(db, request.incremental, &error.message);
-                self.nacks += u64::from(is_news);
+                self.nack_count += u64::from(is_news);
                 Handled::Nack(error)
             }
-        })
+        }
     }
 
-    /// Takes a request without a nonce: the first for its collection, or one that
-    /// begins it anew.
+    /// Handles a request without a nonce: the first for its collection, or one
+    /// that begins the conversation anew. Versions that there is no room for
+    /// are ignored.
     fn handle_first(
         &mut self,
         db: &mut Database,
         mut request: RequestResources,
         room: usize,
     ) -> Handled {
-        let known = self.collections.get(&request.collection);
-        let before = known.map_or(0, CollectionStream::claimed);
-        let others = self.claimed - before;
-        let claimed = weight(&request.initial_versions);
-        let has_room = claimed == 0 || others + claimed <= room.min(MAX_CLAIMED);
+        let known_collection = self.collections.get(&request.collection);
+        let old_bytes = known_collection.map_or(0, CollectionStream::claimed_bytes);
+        let other_bytes = self.claimed_bytes - old_bytes;
+        let new_bytes = weight(&request.initial_versions);
+        let has_room = new_bytes == 0 || other_bytes + new_bytes <= room.min(MAX_CLAIMED);
         self.outdated = Outdated::default();
         if !has_room {
-            // A full state needs none.
+            // A full state needs no versions.
             request.initial_versions = InitialVersions::default();
             request.incremental = false;
         }
+
         let handled = match self.collections.get_mut(&request.collection) {
             None => self.begin(db, request),
             Some(collection) => {
                 collection.restart(db, &request, &mut self.outdated);
-                self.claimed = others + collection.claimed();
+                self.claimed_bytes = other_bytes + collection.claimed_bytes();
                 Handled::Restarted
             }
         };
+
         match handled {
             Handled::First | Handled::Restarted if !has_room => Handled::VersionsIgnored,
             handled => handled,
         }
     }
 
+    /// Begins the conversation of a collection, unless there are too many, or
+    /// its name is too long.
     fn begin(&mut self, db: &mut Database, request: RequestResources) -> Handled {
         let is_long = request.collection.as_str().len() > MAX_NAME;
         if is_long || self.collections.len() >= MAX_COLLECTIONS {
             return Handled::Refused;
         }
         let collection = CollectionStream::new(db, self.stream, &request);
-        self.claimed += collection.claimed();
+        self.claimed_bytes += collection.claimed_bytes();
         self.collections.insert(request.collection, collection);
         Handled::First
     }
 
-    /// Returns the next response, if there is one: of each collection in turn.
-    /// Of the versions that the sink says it holds, [`SLICE`] are compared, and
-    /// nothing is sent of that collection before all are: see
+    /// Returns the next response, if there is one. Collections have their
+    /// turns, beginning after the one of the last response. At most [`SLICE`]
+    /// of the versions that the sink says it holds are compared in one call;
+    /// nothing is sent of a collection before all are: see
     /// [`Self::is_comparing`] (S85).
     pub fn poll_resources(&mut self, db: &mut Database) -> Option<Resources> {
-        let last = self.last.clone();
-        let after = last.clone().map_or(Bound::Unbounded, Bound::Excluded);
+        let last = self.last_collection.clone();
+        let start = last.clone().map_or(Bound::Unbounded, Bound::Excluded);
         let mut budget = SLICE;
-        let response = self.poll_range(db, (after, Bound::Unbounded), &mut budget);
+        let response = self.poll_range(db, (start, Bound::Unbounded), &mut budget);
         response.or_else(|| {
-            let until = last.map_or(Bound::Unbounded, Bound::Included);
-            self.poll_range(db, (Bound::Unbounded, until), &mut budget)
+            let end = last.map_or(Bound::Unbounded, Bound::Included);
+            self.poll_range(db, (Bound::Unbounded, end), &mut budget)
         })
     }
 
+    /// Returns the response of the first collection in a range that has one;
+    /// `None` if none has.
     fn poll_range(
         &mut self,
         db: &mut Database,
         range: (Bound<TypeUrl>, Bound<TypeUrl>),
         budget: &mut usize,
     ) -> Option<Resources> {
-        let nonces = &mut self.nonces;
+        let nonce_count = &mut self.nonce_count;
         for (name, collection) in self.collections.range_mut(range) {
             let make_nonce = || {
-                *nonces += 1;
-                Nonce::of_number(*nonces)
+                *nonce_count += 1;
+                Nonce::of_number(*nonce_count)
             };
+
             if let Some((nonce, version, update)) = collection.poll(db, budget, make_nonce) {
-                self.last = Some(name.clone());
+                self.last_collection = Some(name.clone());
                 return Some(Resources {
                     collection: name.clone(),
                     version,
@@ -337,9 +365,9 @@ impl McpSource {
         None
     }
 
-    /// Ends the stream, and what the database keeps for it: collections that
-    /// nobody else asks for and that have no contents go. Returns what is left
-    /// to drop.
+    /// Ends the stream. The database drops collections that nobody else asks
+    /// for and that have no contents. Returns memory to be dropped where nobody
+    /// waits.
     pub fn close(self, db: &mut Database) -> Outdated {
         let mut outdated = self.outdated;
         for collection in self.collections.into_values() {

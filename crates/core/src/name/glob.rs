@@ -53,8 +53,8 @@ impl Glob {
     #[must_use]
     pub fn matches(&self, name: &Name) -> bool {
         let (dir, _, context) = split_parts(&self.0);
-        let (its_dir, leaf, its_context) = split_parts(name.as_str());
-        let looks_like_member = dir == its_dir && context == its_context && leaf != "*";
+        let (name_dir, leaf, name_context) = split_parts(name.as_str());
+        let looks_like_member = dir == name_dir && context == name_context && leaf != "*";
         // The parse comes last, as it is expensive: it tells a member from a
         // malformed name that only looks like one.
         looks_like_member && name.xdstp().is_some()

@@ -35,12 +35,12 @@ pub(super) fn encode_into(output: &mut String, text: &str, reserved: &[u8]) {
 
 /// Decodes percent-encoded bytes. A text without any is not copied. A `%`
 /// without two digits is an error, and so is a result that is not UTF-8.
-/// `offset` is that of
-/// `text` in the whole name, for the error.
+/// `offset` is that of `text` in the whole name, for the error.
 pub(super) fn decode(text: &str, offset: usize) -> Result<Cow<'_, str>, NameError> {
     if !text.contains('%') {
         return Ok(Cow::Borrowed(text));
     }
+
     let mut bytes = Vec::with_capacity(text.len());
     let mut unread = text.as_bytes();
     while let Some((&byte, tail)) = unread.split_first() {
@@ -68,7 +68,8 @@ pub(super) fn decode(text: &str, offset: usize) -> Result<Cow<'_, str>, NameErro
     }
 }
 
-/// Returns the value of a hexadecimal digit, in either case.
+/// Returns the value of a hexadecimal digit, in either case; `None` for another
+/// byte.
 fn hex_digit(hex: u8) -> Option<u8> {
     // Below sixteen, so the cast loses nothing.
     char::from(hex).to_digit(16).map(|digit| digit as u8)

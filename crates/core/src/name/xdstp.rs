@@ -56,9 +56,10 @@ impl XdstpName {
             return Err(NameError::NoId);
         }
 
-        let context = context.into_iter();
-        let context = context.map(|(key, value)| (key.into(), value.into()));
-        let context: Vec<(String, String)> = context.collect();
+        let context: Vec<(String, String)> = context
+            .into_iter()
+            .map(|(key, value)| (key.into(), value.into()))
+            .collect();
         if context.iter().any(|(key, _)| key.is_empty()) {
             return Err(NameError::NoKey { at: 0 });
         }
@@ -99,19 +100,19 @@ impl XdstpName {
         let (authority, path) = remainder.split_once('/').ok_or(NameError::NoResourceType)?;
         let (resource_type, id) = path.split_once('/').unwrap_or((path, ""));
         // Offsets in the text, for errors.
-        let type_at = SCHEME.len() + authority.len() + 1;
-        let id_at = type_at + resource_type.len() + 1;
-        let query_at = text.len() - query.len();
+        let type_offset = SCHEME.len() + authority.len() + 1;
+        let id_offset = type_offset + resource_type.len() + 1;
+        let query_offset = text.len() - query.len();
 
-        check_type(resource_type, type_at)?;
+        check_type(resource_type, type_offset)?;
         if id.is_empty() {
             return Err(NameError::NoId);
         }
         Ok(Self {
             authority: percent::decode(authority, SCHEME.len())?.into_owned(),
             resource_type: resource_type.to_owned(),
-            id: percent::decode(id, id_at)?.into_owned(),
-            context: parse_context(query, query_at)?,
+            id: percent::decode(id, id_offset)?.into_owned(),
+            context: parse_context(query, query_offset)?,
         })
     }
 
@@ -202,10 +203,10 @@ fn parse_context(query: &str, mut offset: usize) -> Result<Vec<(String, String)>
 /// last of several parameters with one key is kept (C11).
 fn sort_context(mut context: Vec<(String, String)>) -> Vec<(String, String)> {
     context.sort_by_cached_key(|(key, _)| {
-        let mut encoded = String::new();
-        percent::encode_into(&mut encoded, key, CONTEXT);
-        encoded.push('=');
-        encoded
+        let mut encoded_key = String::new();
+        percent::encode_into(&mut encoded_key, key, CONTEXT);
+        encoded_key.push('=');
+        encoded_key
     });
 
     // The sort keeps the order of equal keys; the last of them is swapped into

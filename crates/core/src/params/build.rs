@@ -28,7 +28,7 @@ pub(super) fn build_diagram(expr: &Expr) -> Result<Diagram, ConstraintError> {
         values: number_words(&words.values),
         nodes: Vec::new(),
         node_ids: HashMap::new(),
-        combined: HashMap::new(),
+        results: HashMap::new(),
         budget: Budget::new(),
     };
     let root = builder.build(expr, false)?;
@@ -70,7 +70,7 @@ fn number_words<'a>(words: &BTreeSet<&'a str>) -> HashMap<&'a str, u32> {
     words.iter().copied().zip(0..).collect()
 }
 
-/// How two diagrams are combined.
+/// The operator that combines two diagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Op {
     And,
@@ -79,7 +79,7 @@ enum Op {
 
 impl Op {
     /// Returns the answer that decides the result, whatever the other side is.
-    fn decisive(self) -> Id {
+    fn decisive_answer(self) -> Id {
         match self {
             Self::And => Id::NO,
             Self::Or => Id::YES,
@@ -87,7 +87,7 @@ impl Op {
     }
 
     /// Returns the answer that leaves the result to the other side.
-    fn neutral(self) -> Id {
+    fn neutral_answer(self) -> Id {
         match self {
             Self::And => Id::YES,
             Self::Or => Id::NO,
@@ -95,7 +95,7 @@ impl Op {
     }
 
     /// Returns the operator for negated operands, by De Morgan's laws.
-    fn negated(self) -> Self {
+    fn negate(self) -> Self {
         match self {
             Self::And => Self::Or,
             Self::Or => Self::And,
@@ -103,13 +103,15 @@ impl Op {
     }
 }
 
+/// The nodes that are made so far.
 struct Builder<'a> {
     keys: HashMap<&'a str, u32>,
     values: HashMap<&'a str, u32>,
     nodes: Vec<Rc<Branches>>,
     // The inverse of `nodes`: no two are equal.
     node_ids: HashMap<Rc<Branches>, Id>,
-    combined: HashMap<(Op, Id, Id), Id>,
+    // The result of each pair that was combined.
+    results: HashMap<(Op, Id, Id), Id>,
     budget: Budget,
 }
 
@@ -140,7 +142,7 @@ impl Builder<'_> {
     /// pairs, not one after the other: a thousand values of one key would
     /// otherwise be copied a thousand times.
     fn build_list(&mut self, list: &[Expr], op: Op, negated: bool) -> Result<Id, ConstraintError> {
-        let op = if negated { op.negated() } else { op };
+        let op = if negated { op.negate() } else { op };
         let members = list.iter().map(|member| self.build(member, negated));
         let mut round = members.collect::<Result<Vec<_>, _>>()?;
         while round.len() > 1 {
@@ -150,32 +152,33 @@ impl Builder<'_> {
             });
             round = pairs.collect::<Result<_, _>>()?;
         }
-        Ok(round.first().copied().unwrap_or(op.neutral()))
+        Ok(round.first().copied().unwrap_or(op.neutral_answer()))
     }
 
     /// Combines two targets and returns the id of the result, which is cached
     /// for each pair. Recurses at most once for each key. Returns an error when
     /// the budget is spent.
     fn combine(&mut self, op: Op, left: Id, right: Id) -> Result<Id, ConstraintError> {
-        if left == op.neutral() || left == right {
+        if left == op.neutral_answer() || left == right {
             return Ok(right);
         }
-        if right == op.neutral() {
+        if right == op.neutral_answer() {
             return Ok(left);
         }
 
         let (Some(left_node), Some(right_node)) = (self.branches(left), self.branches(right))
         else {
             // One side is an answer, and the neutral one was handled above.
-            return Ok(op.decisive());
+            return Ok(op.decisive_answer());
         };
 
         let pair = (op, left.min(right), left.max(right));
-        if let Some(&combined) = self.combined.get(&pair) {
-            return Ok(combined);
+        if let Some(&result) = self.results.get(&pair) {
+            return Ok(result);
         }
+
         let id = self.combine_nodes(op, (left, &left_node), (right, &right_node))?;
-        self.combined.insert(pair, id);
+        self.results.insert(pair, id);
         Ok(id)
     }
 
@@ -194,10 +197,9 @@ impl Builder<'_> {
             .spend(left.values.len() + right.values.len() + 2)?;
 
         let mut values = Vec::new();
-        for (value, left, right) in
-            pair_branches((left.values, left.other), (right.values, right.other))
-        {
-            values.push((value, self.combine(op, left, right)?));
+        let pairs = pair_branches((left.values, left.other), (right.values, right.other));
+        for (value, left_target, right_target) in pairs {
+            values.push((value, self.combine(op, left_target, right_target)?));
         }
         let other = self.combine(op, left.other, right.other)?;
         let absent = self.combine(op, left.absent, right.absent)?;
@@ -264,14 +266,14 @@ fn keep_reached(words: &Words<'_>, all_nodes: &[Rc<Branches>], root: Id) -> Diag
     let mut walk = Renumbering {
         all_nodes,
         kept_nodes: Vec::new(),
-        renumbered: HashMap::new(),
+        new_ids: HashMap::new(),
     };
     let root = walk.keep(root);
     let mut nodes = walk.kept_nodes;
 
     let used_keys: BTreeSet<u32> = nodes.iter().map(|node| node.key).collect();
-    let used_values = nodes.iter().flat_map(|node| node.values.iter());
-    let used_values: BTreeSet<u32> = used_values.map(|&(value, _)| value).collect();
+    let value_branches = nodes.iter().flat_map(|node| node.values.iter());
+    let used_values: BTreeSet<u32> = value_branches.map(|&(value, _)| value).collect();
 
     let new_keys: HashMap<u32, u32> = used_keys.iter().copied().zip(0..).collect();
     let new_values: HashMap<u32, u32> = used_values.iter().copied().zip(0..).collect();
@@ -296,14 +298,15 @@ fn words_at<'a>(
     words: &'a BTreeSet<&'a str>,
     indexes: &'a BTreeSet<u32>,
 ) -> impl Iterator<Item = &'a str> {
-    let numbered = words.iter().copied().zip(0..);
-    numbered.filter_map(|(word, index)| indexes.contains(&index).then_some(word))
+    let numbered_words = words.iter().copied().zip(0..);
+    numbered_words.filter_map(|(word, index)| indexes.contains(&index).then_some(word))
 }
 
+/// A walk that copies nodes and gives them new ids.
 struct Renumbering<'a> {
     all_nodes: &'a [Rc<Branches>],
     kept_nodes: Vec<Branches>,
-    renumbered: HashMap<Id, Id>,
+    new_ids: HashMap<Id, Id>,
 }
 
 impl Renumbering<'_> {
@@ -314,7 +317,7 @@ impl Renumbering<'_> {
         let Some(index) = id.index() else {
             return id;
         };
-        if let Some(&new_id) = self.renumbered.get(&id) {
+        if let Some(&new_id) = self.new_ids.get(&id) {
             return new_id;
         }
 
@@ -327,7 +330,7 @@ impl Renumbering<'_> {
 
         let new_id = Id::of_node(self.kept_nodes.len());
         self.kept_nodes.push(node);
-        self.renumbered.insert(id, new_id);
+        self.new_ids.insert(id, new_id);
         new_id
     }
 }

@@ -58,8 +58,8 @@ impl Constraints {
                 parts.extend(case.divide(condition)?);
             }
             if parts.len() > limit {
-                let evaluated = conditions[..=index].iter();
-                let conditions = evaluated.map(Self::to_string).collect();
+                let evaluated_conditions = conditions[..=index].iter();
+                let conditions = evaluated_conditions.map(Self::to_string).collect();
                 return Err(CasesError::TooMany { limit, conditions });
             }
             cases = parts;
@@ -100,10 +100,10 @@ impl Constraints {
 
 /// Joins the first ten conditions, and the number of the others.
 fn list_first(conditions: &[String]) -> String {
-    const MOST: usize = 10;
-    let first_conditions = conditions.iter().take(MOST).map(String::as_str);
+    const MAX_LISTED: usize = 10;
+    let first_conditions = conditions.iter().take(MAX_LISTED).map(String::as_str);
     let text = first_conditions.collect::<Vec<_>>().join("; ");
-    match conditions.len().saturating_sub(MOST) {
+    match conditions.len().saturating_sub(MAX_LISTED) {
         0 => text,
         remaining_count => format!("{text}; and {remaining_count} more"),
     }

@@ -16,7 +16,7 @@ impl Constraints {
         let diagram = self.diagram();
         let mut pairs = BTreeSet::new();
         for node in &diagram.nodes {
-            let key = diagram.keys.at(node.key);
+            let key = diagram.keys.get(node.key);
             for (value, _) in &node.values {
                 pairs.insert((key, diagram.value(*value)));
             }
@@ -59,13 +59,13 @@ impl Constraints {
     where
         I: IntoIterator<Item = &'k str>,
     {
-        let served = Self::any(variants.iter().copied())?;
+        let served_clients = Self::any(variants.iter().copied())?;
         let mut unserved_values = Vec::new();
         // Variants that serve every client test no key, which is the usual
         // case.
-        for key in served.keys().iter() {
+        for key in served_clients.keys().iter() {
             for value in known(key).into_iter().take(Self::MAX_KNOWN) {
-                if !served.serves(key, value)? {
+                if !served_clients.serves(key, value)? {
                     unserved_values.push((key.to_owned(), value));
                 }
             }

@@ -99,7 +99,7 @@ impl Diagram {
     /// Returns the key that the node of an id tests; `None` for an answer.
     pub(super) fn key(&self, id: Id) -> Option<&str> {
         let node = self.node(id)?;
-        Some(self.keys.at(node.key))
+        Some(self.keys.get(node.key))
     }
 
     /// Returns the value at an index of the table.
@@ -112,7 +112,7 @@ impl Diagram {
     pub(super) fn matches(&self, params: &Params) -> bool {
         let mut target = self.root;
         while let Some(node) = self.node(target) {
-            target = match params.get(self.keys.at(node.key)) {
+            target = match params.get(self.keys.get(node.key)) {
                 None => node.absent,
                 Some(value) => node.target(|listed| self.value(listed).cmp(value)),
             };
@@ -125,11 +125,12 @@ impl Diagram {
 /// targets of the value in both, in the order of values. A node is given as its
 /// values with their targets, and the target of all other values.
 pub(super) fn pair_branches<V: Ord + Copy>(
-    (left, left_other): (&[(V, Id)], Id),
-    (right, right_other): (&[(V, Id)], Id),
+    (left_values, left_other): (&[(V, Id)], Id),
+    (right_values, right_other): (&[(V, Id)], Id),
 ) -> Vec<(V, Id, Id)> {
-    let mut pairs = Vec::with_capacity(left.len() + right.len());
-    let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
+    let mut pairs = Vec::with_capacity(left_values.len() + right_values.len());
+    let mut left = left_values.iter().peekable();
+    let mut right = right_values.iter().peekable();
     loop {
         let next_value = match (left.peek(), right.peek()) {
             (None, None) => return pairs,
@@ -159,8 +160,8 @@ impl Budget {
     /// Takes branches from the budget; fails if it has too few.
     pub(super) fn spend(&mut self, branches: usize) -> Result<(), ConstraintError> {
         let limit = MAX_BRANCHES;
-        let left = self.0.checked_sub(branches);
-        self.0 = left.ok_or(ConstraintError::TooComplex { limit })?;
+        let remaining = self.0.checked_sub(branches);
+        self.0 = remaining.ok_or(ConstraintError::TooComplex { limit })?;
         Ok(())
     }
 }

@@ -23,6 +23,7 @@ pub(super) fn write_expr(diagram: &Diagram) -> Result<Expr, ConstraintError> {
     writer.write_region(diagram.root, Id::YES, Id::NO)
 }
 
+/// Writes regions of one diagram, within a budget.
 struct Writer<'a> {
     diagram: &'a Diagram,
     budget: Budget,
@@ -58,16 +59,16 @@ impl Writer<'_> {
         // A client has to get from each gate to the next.
         let gates = self.find_gates(start, true_end, false_end)?;
         if gates.len() > 2 {
-            let parts = gates.windows(2);
-            let parts = parts.map(|ends| self.write_region(ends[0], ends[1], false_end));
+            let steps = gates.windows(2);
+            let parts = steps.map(|ends| self.write_region(ends[0], ends[1], false_end));
             return make_and(parts.collect::<Result<Vec<_>, _>>()?);
         }
 
         // A client fails only if it gets from each gate to the next.
         let gates = self.find_gates(start, false_end, true_end)?;
         if gates.len() > 2 {
-            let parts = gates.windows(2);
-            let parts = parts.map(|ends| self.write_region(ends[0], true_end, ends[1]));
+            let steps = gates.windows(2);
+            let parts = steps.map(|ends| self.write_region(ends[0], true_end, ends[1]));
             return make_or(parts.collect::<Result<Vec<_>, _>>()?);
         }
 
@@ -75,11 +76,16 @@ impl Writer<'_> {
     }
 
     /// Returns the nodes that every path from `start` to `end` passes, both
-    /// included, in order. Paths that end at `avoiding` do not count. Returns
-    /// an error when the budget is spent.
-    fn find_gates(&mut self, start: Id, end: Id, avoiding: Id) -> Result<Vec<Id>, ConstraintError> {
-        let region = self.nodes_inside(start, end, avoiding)?;
-        let next_gate = self.next_gates(&region, end, avoiding);
+    /// included, in order. Paths that end at `avoided_end` do not count.
+    /// Returns an error when the budget is spent.
+    fn find_gates(
+        &mut self,
+        start: Id,
+        end: Id,
+        avoided_end: Id,
+    ) -> Result<Vec<Id>, ConstraintError> {
+        let region = self.nodes_inside(start, end, avoided_end)?;
+        let next_gate = self.next_gates(&region, end, avoided_end);
         let mut gates = vec![start];
         let mut gate = start;
         while gate != end {
@@ -95,14 +101,14 @@ impl Writer<'_> {
         &mut self,
         start: Id,
         end: Id,
-        avoiding: Id,
+        avoided_end: Id,
     ) -> Result<BTreeSet<Id>, ConstraintError> {
         let mut region = BTreeSet::from([start]);
         let mut unvisited = vec![start];
         while let Some(node) = unvisited.pop().and_then(|id| self.diagram.node(id)) {
             self.budget.spend(node.len())?;
             for child in node.children() {
-                let is_target = child == end || child == avoiding;
+                let is_target = child == end || child == avoided_end;
                 if !is_target && region.insert(child) {
                     unvisited.push(child);
                 }
@@ -116,14 +122,14 @@ impl Writer<'_> {
     /// gates are known first. Two branches meet at a gate when the higher of
     /// the two moves on to its own gate, until both are the same; at the latest
     /// at `end`, which has a lower number than all of them.
-    fn next_gates(&self, region: &BTreeSet<Id>, end: Id, avoiding: Id) -> BTreeMap<Id, Id> {
+    fn next_gates(&self, region: &BTreeSet<Id>, end: Id, avoided_end: Id) -> BTreeMap<Id, Id> {
         let mut gates = BTreeMap::from([(end, end)]);
         for &id in region {
             let Some(node) = self.diagram.node(id) else {
                 continue;
             };
 
-            let children = node.children().filter(|&child| child != avoiding);
+            let children = node.children().filter(|&child| child != avoided_end);
             let meeting = children.reduce(|mut left, mut right| {
                 while left != right {
                     let higher = if left > right { &mut left } else { &mut right };
@@ -175,7 +181,7 @@ impl Writer<'_> {
     /// that has all unlisted values is written by the values that it excludes,
     /// and any other class by its own values.
     fn write_guard(&self, node: &Branches, class: &Class) -> Result<Expr, ConstraintError> {
-        let key = self.diagram.keys.at(node.key);
+        let key = self.diagram.keys.get(node.key);
         let has_value = |value: u32| Expr::value(key, self.diagram.value(value));
         let exists = Expr::exists(key);
 
@@ -184,7 +190,7 @@ impl Writer<'_> {
             if !class.absent {
                 conditions.push(exists);
             }
-            for value in class.left_out(node) {
+            for value in class.excluded_values(node) {
                 conditions.push(Expr::not(has_value(value))?);
             }
             make_and(conditions)
@@ -216,16 +222,16 @@ impl Class {
     }
 
     /// Returns the values that the node lists and the class does not have.
-    fn left_out<'a>(&'a self, node: &'a Branches) -> impl Iterator<Item = u32> + 'a {
-        let listed = node.values.iter().map(|&(value, _)| value);
-        listed.filter(|value| self.values.binary_search(value).is_err())
+    fn excluded_values<'a>(&'a self, node: &'a Branches) -> impl Iterator<Item = u32> + 'a {
+        let listed_values = node.values.iter().map(|&(value, _)| value);
+        listed_values.filter(|value| self.values.binary_search(value).is_err())
     }
 
     /// Returns how many conditions [`Writer::write_guard`] writes for the
     /// class.
     fn guard_len(&self, node: &Branches) -> usize {
         if self.other {
-            self.left_out(node).count() + usize::from(!self.absent)
+            self.excluded_values(node).count() + usize::from(!self.absent)
         } else {
             self.values.len() + usize::from(self.absent)
         }
@@ -248,26 +254,26 @@ fn classes_of(node: &Branches) -> BTreeMap<Id, Class> {
 fn sort_classes(classes: BTreeMap<Id, Class>) -> Vec<(Id, Class)> {
     let mut classes: Vec<_> = classes.into_iter().collect();
     classes.sort_by_key(|(_, class)| {
-        let least = class.values.first().copied();
-        (least.unwrap_or(u32::MAX), !class.other)
+        let least_value = class.values.first().copied();
+        (least_value.unwrap_or(u32::MAX), !class.other)
     });
     classes
 }
 
 /// Makes the AND of a list, without nested lists or lists of one.
 fn make_and(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
-    let flat = list.into_iter().flat_map(|member| match member.node() {
+    let members = list.into_iter().flat_map(|member| match member.node() {
         ExprNode::And(_) => member.into_list(),
         _ => vec![member],
     });
-    Expr::single_or(flat.collect(), Expr::and)
+    Expr::single_or(members.collect(), Expr::and)
 }
 
 /// Makes the OR of a list, without nested lists or lists of one.
 fn make_or(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
-    let flat = list.into_iter().flat_map(|member| match member.node() {
+    let members = list.into_iter().flat_map(|member| match member.node() {
         ExprNode::Or(_) => member.into_list(),
         _ => vec![member],
     });
-    Expr::single_or(flat.collect(), Expr::or)
+    Expr::single_or(members.collect(), Expr::or)
 }

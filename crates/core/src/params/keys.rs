@@ -50,8 +50,8 @@ impl Keys {
         self.0.is_empty()
     }
 
-    /// Returns the key at an index in the order.
-    pub(super) fn at(&self, index: u32) -> &str {
+    /// Returns the key at an index in the order, which the set has.
+    pub(super) fn get(&self, index: u32) -> &str {
         &self.0[index as usize]
     }
 }
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(keys.iter().collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!((keys.len(), keys.is_empty()), (2, false));
         assert!(keys.contains("a") && !keys.contains("c"));
-        assert_eq!(keys.at(1), "b");
+        assert_eq!(keys.get(1), "b");
         assert_eq!(
             (Keys::default().len(), Keys::default().is_empty()),
             (0, true)

@@ -24,9 +24,10 @@ pub(super) fn find_witness(
         budget: Budget::new(),
     };
     let has_witness = search.find(left.root, right.root)?;
-    Ok(has_witness.then(|| Params::of_sorted(search.path)))
+    Ok(has_witness.then(|| Params::from_sorted(search.path)))
 }
 
+/// A search for a common client, with the pairs of nodes that have none.
 struct Search<'a> {
     left: &'a Diagram,
     right: &'a Diagram,
@@ -110,8 +111,8 @@ impl<'a> Side<'a> {
                 absent: id,
             };
         };
-        let values = node.values.iter();
-        let values = values.map(|&(value, child)| (diagram.value(value), child));
+        let branches = node.values.iter();
+        let values = branches.map(|&(value, child)| (diagram.value(value), child));
         Self {
             values: values.collect(),
             other: node.other,

@@ -22,10 +22,10 @@ impl FromStr for Expr {
     /// Parses the readable form, up to the end of the text. The error has the
     /// byte at which something else was expected.
     fn from_str(text: &str) -> Result<Self, ConstraintError> {
-        let mut reader = Reader { text, at: 0 };
+        let mut reader = Reader { text, position: 0 };
         let expr = reader.read_disjunction(0)?;
         reader.skip_space();
-        if reader.at < text.len() {
+        if reader.position < text.len() {
             return reader.fail("AND, OR or the end");
         }
         Ok(expr)
@@ -39,7 +39,7 @@ impl FromStr for Params {
     /// Parses pairs, separated by commas. The error has the byte at which
     /// something else was expected, or the limit that is exceeded.
     fn from_str(text: &str) -> Result<Self, ParamsError> {
-        let mut reader = Reader { text, at: 0 };
+        let mut reader = Reader { text, position: 0 };
         let pairs = reader.read_pairs().map_err(|error| match error {
             ConstraintError::Syntax { at, expected } => ParamsError::Syntax { at, expected },
             // `read_pairs` returns only errors of syntax.
@@ -55,10 +55,11 @@ impl FromStr for Params {
 /// A key and its value.
 type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
 
+/// A text that is read from left to right.
 struct Reader<'a> {
     text: &'a str,
     // Always at a character boundary.
-    at: usize,
+    position: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -67,7 +68,7 @@ impl<'a> Reader<'a> {
     fn read_pairs(&mut self) -> Result<Vec<Pair<'a>>, ConstraintError> {
         let mut pairs = Vec::new();
         self.skip_space();
-        while self.at < self.text.len() {
+        while self.position < self.text.len() {
             if !pairs.is_empty() && !self.take_sign(',') {
                 return self.fail("a comma or the end");
             }
@@ -77,6 +78,7 @@ impl<'a> Reader<'a> {
             if !self.take_sign('=') {
                 return self.fail("=");
             }
+
             self.skip_space();
             pairs.push((key, self.read_word("a value")?));
             self.skip_space();
@@ -85,7 +87,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads alternatives, separated by `OR`; `depth` counts the recursion of
-    /// [`Self::read_one`].
+    /// [`Self::read_condition`].
     fn read_disjunction(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
         let mut list = vec![self.read_conjunction(depth)?];
         while self.take_keyword("OR") {
@@ -95,25 +97,25 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads conditions that hold together, separated by `AND`; `depth` counts
-    /// the recursion of [`Self::read_one`].
+    /// the recursion of [`Self::read_condition`].
     fn read_conjunction(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
-        let mut conditions = vec![self.read_one(depth)?];
+        let mut conditions = vec![self.read_condition(depth)?];
         while self.take_keyword("AND") {
-            conditions.push(self.read_one(depth)?);
+            conditions.push(self.read_condition(depth)?);
         }
         Expr::single_or(conditions, Expr::and)
     }
 
     /// Parses one condition, or several in parentheses. `depth` counts the
     /// recursion, and beyond the limit it is an error.
-    fn read_one(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
+    fn read_condition(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
         if depth == Expr::MAX_DEPTH {
             let limit = Expr::MAX_DEPTH;
             return Err(ConstraintError::TooDeep { limit });
         }
 
         if self.take_keyword("NOT") {
-            return Expr::not(self.read_one(depth + 1)?);
+            return Expr::not(self.read_condition(depth + 1)?);
         }
         if self.take_sign('(') {
             let inner = self.read_disjunction(depth + 1)?;
@@ -150,7 +152,7 @@ impl<'a> Reader<'a> {
         if word.is_empty() || RESERVED.contains(&word) {
             return self.fail(expected);
         }
-        self.at += word.len();
+        self.position += word.len();
         Ok(Cow::Borrowed(word))
     }
 
@@ -159,13 +161,13 @@ impl<'a> Reader<'a> {
     fn read_quoted(&mut self) -> Result<String, ConstraintError> {
         let mut word = String::new();
         loop {
-            let unread = self.rest();
+            let unread = self.unread_text();
             let Some(special) = unread.find(['"', '\\']) else {
-                self.at = self.text.len();
+                self.position = self.text.len();
                 return self.fail("a closing quote");
             };
             word.push_str(&unread[..special]);
-            self.at += special + 1;
+            self.position += special + 1;
 
             if unread[special..].starts_with('"') {
                 return Ok(word);
@@ -177,10 +179,10 @@ impl<'a> Reader<'a> {
     /// Parses the character of an escape, from after its backslash: a quote, a
     /// backslash, or the hexadecimal number of any character.
     fn read_escape(&mut self) -> Result<char, ConstraintError> {
-        let remaining_text = self.rest();
+        let remaining_text = self.unread_text();
         for literal in ['"', '\\'] {
             if remaining_text.starts_with(literal) {
-                self.at += 1;
+                self.position += 1;
                 return Ok(literal);
             }
         }
@@ -194,7 +196,7 @@ impl<'a> Reader<'a> {
         let Some((char, length)) = hex else {
             return self.fail("an escape");
         };
-        self.at += length;
+        self.position += length;
         Ok(char)
     }
 
@@ -202,9 +204,9 @@ impl<'a> Reader<'a> {
     /// Returns whether it does.
     fn take_sign(&mut self, sign: char) -> bool {
         self.skip_space();
-        let is_present = self.rest().starts_with(sign);
+        let is_present = self.unread_text().starts_with(sign);
         if is_present {
-            self.at += sign.len_utf8();
+            self.position += sign.len_utf8();
         }
         is_present
     }
@@ -215,7 +217,7 @@ impl<'a> Reader<'a> {
         self.skip_space();
         let is_present = self.bare_word() == keyword;
         if is_present {
-            self.at += keyword.len();
+            self.position += keyword.len();
         }
         is_present
     }
@@ -223,26 +225,26 @@ impl<'a> Reader<'a> {
     /// Returns the bare word at the current position, which stays; empty if
     /// there is none.
     fn bare_word(&self) -> &'a str {
-        let unread = self.rest();
+        let unread = self.unread_text();
         let end = unread.bytes().position(|byte| !is_bare(byte));
         &unread[..end.unwrap_or(unread.len())]
     }
 
     /// Moves the current position past white space.
     fn skip_space(&mut self) {
-        let unread = self.rest();
-        self.at += unread.len() - unread.trim_start().len();
+        let unread = self.unread_text();
+        self.position += unread.len() - unread.trim_start().len();
     }
 
     /// Returns the text from the current position on.
-    fn rest(&self) -> &'a str {
-        &self.text[self.at..]
+    fn unread_text(&self) -> &'a str {
+        &self.text[self.position..]
     }
 
     /// Fails at the current position, where something else was `expected`.
     fn fail<T>(&self, expected: &'static str) -> Result<T, ConstraintError> {
         Err(ConstraintError::Syntax {
-            at: self.at,
+            at: self.position,
             expected,
         })
     }

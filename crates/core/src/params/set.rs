@@ -68,7 +68,7 @@ impl Params {
     }
 
     /// Takes pairs that are known to be sorted, unique and within the limits.
-    pub(super) fn of_sorted(pairs: Vec<(Box<str>, Box<str>)>) -> Self {
+    pub(super) fn from_sorted(pairs: Vec<(Box<str>, Box<str>)>) -> Self {
         Self(pairs.into())
     }
 
@@ -95,8 +95,8 @@ impl Params {
 
     /// Returns roughly the bytes of memory that the set takes.
     pub(super) fn bytes(&self) -> usize {
-        let pair = |(key, value): (&str, &str)| PAIR_BYTES + key.len() + value.len();
-        self.iter().map(pair).sum()
+        let pair_bytes = |(key, value): (&str, &str)| PAIR_BYTES + key.len() + value.len();
+        self.iter().map(pair_bytes).sum()
     }
 
     /// Returns the parameters that have one of these keys. Nothing is copied if

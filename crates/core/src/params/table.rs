@@ -26,7 +26,7 @@ impl ParamsId {
 
 /// Numbers of forgotten sets that wait for the next epoch, beyond as many as
 /// there are sets. With fewer, caches would be invalidated too often.
-const WAITING: usize = 1024;
+const MAX_WAITING_IDS: usize = 1024;
 
 /// Bytes of a set that is not unusually large.
 const SET_BYTES: usize = 512;
@@ -39,13 +39,13 @@ pub(crate) struct ParamsTable {
     // What the sets in `ids` count beyond one each.
     excess: usize,
     // How often each set is held, by number.
-    holds: Vec<u32>,
+    hold_counts: Vec<u32>,
     // The inverse of `sets`, without the forgotten sets.
     ids: HashMap<Params, ParamsId>,
     // Both sides are in `ids`, and each projection holds its target.
     projections: HashMap<Keys, HashMap<ParamsId, ParamsId>>,
     // Numbers forgotten in this epoch.
-    waiting: Vec<ParamsId>,
+    waiting_ids: Vec<ParamsId>,
     // Numbers forgotten in an earlier epoch.
     free_ids: Vec<ParamsId>,
     epoch: u32,
@@ -59,10 +59,10 @@ impl ParamsTable {
             sets: vec![Params::default()],
             excess: 0,
             // The empty set is never forgotten.
-            holds: vec![0],
+            hold_counts: vec![0],
             ids: HashMap::from([(Params::default(), ParamsId::EMPTY)]),
             projections: HashMap::new(),
-            waiting: Vec::new(),
+            waiting_ids: Vec::new(),
             free_ids: Vec::new(),
             epoch: 0,
         }
@@ -72,9 +72,10 @@ impl ParamsTable {
     /// that is not in the table is added, and kept until it was held and then
     /// released.
     pub(crate) fn intern(&mut self, set: Params) -> ParamsId {
-        if let Some(&existing) = self.ids.get(&set) {
-            return existing;
+        if let Some(&id) = self.ids.get(&set) {
+            return id;
         }
+
         let id = match self.free_ids.pop() {
             Some(id) => {
                 self.sets[id.index()] = set.clone();
@@ -82,7 +83,7 @@ impl ParamsTable {
             }
             None => {
                 self.sets.push(set.clone());
-                self.holds.push(0);
+                self.hold_counts.push(0);
                 // Memory runs out long before 2³² sets.
                 ParamsId(self.sets.len() as u32 - 1)
             }
@@ -95,19 +96,18 @@ impl ParamsTable {
 
     /// Keeps a set until it is released as often.
     pub(crate) fn hold(&mut self, id: ParamsId) {
-        self.holds[id.index()] += 1;
+        self.hold_counts[id.index()] += 1;
     }
 
     /// Ends one hold of a set. The last release forgets the set, unless it is
     /// the empty one.
     pub(crate) fn release(&mut self, id: ParamsId) {
-        let holds = &mut self.holds[id.index()];
-        *holds = holds.saturating_sub(1);
-        // A set that is forgotten already has no texts, as the empty one has
-        // not.
+        let hold_count = &mut self.hold_counts[id.index()];
+        *hold_count = hold_count.saturating_sub(1);
+        // A set that is forgotten already is empty in the table.
         let is_kept = self.sets[id.index()] != Params::default();
 
-        let is_unused = *holds == 0 && is_kept;
+        let is_unused = *hold_count == 0 && is_kept;
         if is_unused && self.ids.remove(&self.sets[id.index()]).is_some() {
             self.forget(id);
         }
@@ -116,8 +116,10 @@ impl ParamsTable {
     /// Forgets a set that is no longer in `ids`, and releases its projections.
     /// An epoch ends when many numbers wait for reuse.
     fn forget(&mut self, id: ParamsId) {
-        let by_keys = self.projections.values_mut();
-        let projections: Vec<ParamsId> = by_keys.filter_map(|ids| ids.remove(&id)).collect();
+        let projections_by_keys = self.projections.values_mut();
+        let projections: Vec<ParamsId> = projections_by_keys
+            .filter_map(|ids| ids.remove(&id))
+            .collect();
         // A set that is its own projection does not hold itself.
         for target in projections.into_iter().filter(|target| *target != id) {
             self.release(target);
@@ -133,10 +135,10 @@ impl ParamsTable {
                 .for_each(HashMap::shrink_to_fit);
         }
 
-        self.waiting.push(id);
-        if self.waiting.len() > self.ids.len() + WAITING {
+        self.waiting_ids.push(id);
+        if self.waiting_ids.len() > self.ids.len() + MAX_WAITING_IDS {
             self.epoch += 1;
-            self.free_ids.append(&mut self.waiting);
+            self.free_ids.append(&mut self.waiting_ids);
         }
     }
 
@@ -167,13 +169,13 @@ impl ParamsTable {
             return projection;
         }
 
-        let projected = self.intern(self.get(id).project(keys));
-        if projected != id {
-            self.hold(projected);
+        let new_projection = self.intern(self.get(id).project(keys));
+        if new_projection != id {
+            self.hold(new_projection);
         }
         let ids = self.projections.entry_ref(keys).or_default();
-        ids.insert(id, projected);
-        projected
+        ids.insert(id, new_projection);
+        new_projection
     }
 
     /// Returns how many sets of the usual size these are: a large one counts as
@@ -279,7 +281,7 @@ mod tests {
     fn a_number_means_another_set_only_in_another_epoch() {
         let mut table = ParamsTable::new();
         let mut seen = HashMap::new();
-        for nth in 0..5 * WAITING {
+        for nth in 0..5 * MAX_WAITING_IDS {
             let set = params(&[("id", &nth.to_string())]);
             let id = table.intern(set.clone());
             table.hold(id);
@@ -289,7 +291,7 @@ mod tests {
         }
         assert!(table.epoch() >= 3, "{}", table.epoch());
         assert!(
-            table.sets.len() <= 2 * (WAITING + 2),
+            table.sets.len() <= 2 * (MAX_WAITING_IDS + 2),
             "{}",
             table.sets.len()
         );

@@ -18,6 +18,7 @@ pub(super) fn word(text: &str) -> Word<'_> {
     Word(text)
 }
 
+/// A key or a value, displayed as it is written.
 pub(super) struct Word<'a>(&'a str);
 
 impl fmt::Display for Word<'_> {

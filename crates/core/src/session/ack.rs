@@ -55,15 +55,17 @@ impl Session {
             return;
         }
 
-        let blames_pushed = |error: &ErrorDetail| type_stream.blames_pushed_resource(&nonce, error);
+        let blames_resource =
+            |error: &ErrorDetail| type_stream.blames_pushed_resource(&nonce, error);
         let is_nack_expected =
-            type_stream.expects_nack(&nonce) && !error.as_ref().is_some_and(blames_pushed);
+            type_stream.expects_nack(&nonce) && !error.as_ref().is_some_and(blames_resource);
         if is_nack_expected {
             match &error {
                 Some(_) => type_stream.handle_expected_nack(db, &nonce),
                 None => type_stream.acks_unreadable = true,
             }
         }
+
         match error.filter(|_| !is_nack_expected) {
             Some(error) => self.handle_nack(db, index, nonce, error),
             None => self.handle_ack(db, index, nonce, now),
@@ -100,7 +102,7 @@ impl Session {
         let type_stream = &mut self.type_streams[index];
         let type_url = type_stream.type_url.clone();
         type_stream.last_error = Some(error.clone());
-        let quarantined = type_stream.handle_nack(db, &nonce, &error);
+        let quarantined_resources = type_stream.handle_nack(db, &nonce, &error);
         type_stream.forget_error();
         self.resend_endpoints_after_nack(db, index);
 
@@ -109,7 +111,7 @@ impl Session {
             nonce,
             error: error.clone(),
         });
-        for quarantined in quarantined {
+        for quarantined in quarantined_resources {
             self.events.push_back(Event::Quarantined {
                 type_url: type_url.clone(),
                 name: quarantined.name,
@@ -149,13 +151,13 @@ impl Session {
             from_earlier_stream: true,
         };
 
-        let draining = db.recall_draining().filter(|(_, end)| now < *end);
-        let draining = draining.map(|(reference, end)| (reference.clone(), deadlines(end)));
-        self.draining.extend(draining);
+        let references = db.recall_draining().filter(|(_, end)| now < *end);
+        self.draining
+            .extend(references.map(|(reference, end)| (reference.clone(), deadlines(end))));
 
         let types = db.recall_draining_types().filter(|(_, end)| now < *end);
-        let types = types.map(|(url, end)| (url, deadlines(end)));
-        self.draining_types.extend(types);
+        self.draining_types
+            .extend(types.map(|(url, end)| (url, deadlines(end))));
     }
 
     /// Passes the draining references of an Envoy whose stream ends to the
@@ -176,12 +178,11 @@ impl Session {
             }
         }
 
-        let draining = std::mem::take(&mut self.draining);
-        if !draining.is_empty() {
-            let with_end = |(reference, deadlines): (Reference, DrainDeadlines)| {
-                (reference, deadlines.by_wildcard)
-            };
-            db.remember_draining(draining.into_iter().map(with_end), now);
+        let references = std::mem::take(&mut self.draining).into_iter();
+        if references.len() > 0 {
+            let references_with_end =
+                references.map(|(reference, deadlines)| (reference, deadlines.by_wildcard));
+            db.remember_draining(references_with_end, now);
         }
         for (url, deadlines) in std::mem::take(&mut self.draining_types) {
             db.remember_draining_type(url, deadlines.by_wildcard);
@@ -202,13 +203,13 @@ impl Session {
         let Some(endpoints) = endpoints.filter(|endpoints| endpoints.resumption.is_some()) else {
             return;
         };
+
         let subscriptions = endpoints.subscriptions.iter();
         let resumed_subscriptions =
             subscriptions.filter(|(_, subscription)| subscription.is_resumed);
-        let name = |entry| db.name(endpoints.type_id, entry).clone();
-        let resumed_subscriptions = resumed_subscriptions.take(MOST_RESUMED);
         let names: Vec<Name> = resumed_subscriptions
-            .map(|(key, _)| name(key.entry))
+            .take(MOST_RESUMED)
+            .map(|(key, _)| db.name(endpoints.type_id, key.entry).clone())
             .collect();
         if let Some(clusters) = self.type_stream_mut(kind::CDS) {
             clusters.record_clusters_of_endpoints(db, names);
@@ -229,10 +230,10 @@ impl Session {
         }
     }
 
-    /// Discards how many names of routes a client first listed, because it was
-    /// sent listeners before: the names may be those of the new listeners, and
-    /// say nothing of the resources that it resumed with. `index` is of the
-    /// type of its request; only routes are concerned.
+    /// Discards the number of route names in a client's first request of routes
+    /// if it was sent listeners before: the names may be those of the new
+    /// listeners, and say nothing about the resources that it resumed with.
+    /// `index` is of the type of the request; other types are not concerned.
     pub(super) fn discount_route_names(&mut self, index: usize) {
         let listeners = self.type_stream(kind::LDS);
         let is_sent = listeners.is_some_and(|listeners| listeners.last_nonce.is_some());
@@ -251,10 +252,10 @@ impl Session {
     /// one that it replaces serves until then.
     pub(super) fn drain_replaced_by_warming(&mut self, db: &mut Database, now: Moment) {
         let mut type_streams = self.type_streams.iter();
-        let listeners =
+        let listeners_index =
             type_streams.position(|type_stream| type_stream.type_url.as_str() == kind::LDS);
         let routes = self.type_stream(kind::RDS);
-        let (Some(index), Some(routes)) = (listeners, routes) else {
+        let (Some(index), Some(routes)) = (listeners_index, routes) else {
             return;
         };
 
@@ -267,10 +268,9 @@ impl Session {
             let name = db.name(routes.type_id, key.entry).clone();
             routes.client_cache.held(db, &name).is_empty()
         };
-        let is_warming = {
-            let mut keys = routes.subscriptions.keys().take(MOST_RESUMED);
-            listeners.dialect == Dialect::Envoy && keys.any(lacks_route)
-        };
+        let mut keys = routes.subscriptions.keys().take(MOST_RESUMED);
+        let is_warming = listeners.dialect == Dialect::Envoy && keys.any(lacks_route);
+        drop(keys);
         if is_warming {
             self.drain_unknown(db, index, now);
         }
@@ -278,9 +278,9 @@ impl Session {
 
     /// Lets the references of unsubscribed resources drain. gRPC unsubscribes
     /// from a route configuration before it has the next one, and goes on
-    /// routing by the old one: that one's references stay until the client
-    /// unsubscribes from these, too (S81). References that it unsubscribed from
-    /// no longer drain.
+    /// routing by the old one. So the references of the old one stay until the
+    /// client unsubscribes from their targets, too (S81). References whose
+    /// targets the client has unsubscribed from no longer drain.
     pub(super) fn drain_unsubscribed(
         &mut self,
         db: &mut Database,
@@ -290,10 +290,10 @@ impl Session {
     ) {
         if !self.draining.is_empty() {
             let type_streams = &self.type_streams;
-            let resuming = self.resuming_until.is_some_and(|end| now < end);
+            let is_resuming = self.resuming_until.is_some_and(|end| now < end);
             self.draining.retain(|reference, _| {
                 let mut types = type_streams.iter().map(|type_stream| &type_stream.type_url);
-                let is_awaited = resuming && !types.any(|url| *url == reference.type_url);
+                let is_awaited = is_resuming && !types.any(|url| *url == reference.type_url);
                 is_awaited || has_interest_in(db, type_streams, reference)
             });
         }
@@ -310,9 +310,10 @@ impl Session {
     }
 
     /// Lets every resource drain that a replaced resource of unknown body may
-    /// refer to. An Envoy that resumed with as many route configurations as
-    /// listeners, none of them inline now, is taken to have had none inline: it
-    /// unsubscribes from its routes when their listener has drained.
+    /// refer to. Nothing drains for an Envoy that resumed with as many route
+    /// configurations as listeners and has no inline routes now: it is taken to
+    /// have had none before, and unsubscribes from its routes when their
+    /// listener has drained.
     fn drain_unknown(&mut self, db: &mut Database, index: usize, now: Moment) {
         let type_stream = &self.type_streams[index];
         let refers_to = type_stream.kind.refers_to;
@@ -337,24 +338,24 @@ impl Session {
         }
     }
 
-    /// Returns the deadlines of references that begin to drain now. A referrer
-    /// that `drains` may use them for the drain time, another one only until
-    /// the client has its successor.
+    /// Returns the deadlines of references that begin to drain now. `drains` is
+    /// whether their referrer itself drains: then it may use them for the drain
+    /// time, and otherwise only until the client has its successor.
     fn drain_deadlines(&self, drains: bool, now: Moment) -> DrainDeadlines {
-        let by_wildcard = if drains {
+        let wildcard_time = if drains {
             self.config.drain_time
         } else {
             self.config.dependency_timeout
         };
         DrainDeadlines {
             by_name: now + self.config.drain_time,
-            by_wildcard: now + by_wildcard,
+            by_wildcard: now + wildcard_time,
             from_earlier_stream: false,
         }
     }
 
-    /// Lets the references drain that replaced resources have and their
-    /// successors have not. `drains` is whether the replaced resources
+    /// Lets the references of replaced resources drain, except those that the
+    /// successors have too. `drains` is whether the replaced resources
     /// themselves drain.
     fn drain_replaced(
         &mut self,
@@ -379,8 +380,8 @@ impl Session {
         }
     }
 
-    /// Lets those of these references drain that the client is subscribed to.
-    /// `drains` is whether their referrer itself drains.
+    /// Lets references drain whose targets the client is subscribed to; the
+    /// others are ignored. `drains` is whether their referrer itself drains.
     fn drain_references<'r>(
         &mut self,
         db: &Database,

@@ -54,13 +54,17 @@ impl Session {
         let mut routes: BTreeSet<String> = sent_routes.iter().map(Name::to_string).collect();
         // A VHDS stream is for one route configuration, and only the names that
         // it subscribes to or holds say which.
-        let names = names.iter().map(|locator| locator.name.as_str());
-        let names = names.chain(initial.iter().map(|(name, _)| name.as_str()));
-        let named_routes = names.filter_map(|name| Some(HostName::split(name)?.route.to_owned()));
+        let subscribed_names = names.iter().map(|locator| locator.name.as_str());
+        let held_names = initial.iter().map(|(name, _)| name.as_str());
+        let named_routes = subscribed_names
+            .chain(held_names)
+            .filter_map(|name| Some(HostName::split(name)?.route.to_owned()));
         routes.extend(named_routes.take(self.config.limits.types));
 
-        let hosts_of = |route: &String| self.base_hosts_of_route(db, type_stream.type_id, route);
-        routes.iter().flat_map(hosts_of).collect()
+        let base_hosts = routes
+            .iter()
+            .flat_map(|route| self.base_hosts_of_route(db, type_stream.type_id, route));
+        base_hosts.collect()
     }
 
     /// Returns the base subscriptions under one route configuration, without

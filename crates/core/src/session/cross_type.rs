@@ -31,8 +31,11 @@ impl Session {
             // routes.
             kind::LDS => {
                 let listeners = push.resources();
-                let inline = listeners.flat_map(|listener| listener.facts().inline_vhds_routes());
-                self.restart_virtual_hosts(db, &inline.cloned().collect::<Vec<_>>());
+                let inline_routes: Vec<Name> = listeners
+                    .flat_map(|listener| listener.facts().inline_vhds_routes())
+                    .cloned()
+                    .collect();
+                self.restart_virtual_hosts(db, &inline_routes);
             }
             _ => {}
         }
@@ -51,27 +54,30 @@ impl Session {
     }
 
     /// Resends the endpoints of changed clusters, even if they are the same:
-    /// until they come Envoy does not ACK the clusters (S53). `changed` selects
-    /// the clusters of the type stream at `index`. Nothing is resent if the
-    /// configuration says so, or the client did not subscribe to endpoints.
+    /// until they come Envoy does not ACK the clusters (S53). `select_changed`
+    /// selects the clusters of the type stream at `index`. Nothing is resent if
+    /// the configuration says so, or the client did not subscribe to endpoints.
     fn resend_endpoints<'r, I: Iterator<Item = &'r Arc<Resource>>>(
         &'r mut self,
         db: &Database,
         index: usize,
-        changed: impl FnOnce(&'r TypeStream) -> I,
+        select_changed: impl FnOnce(&'r TypeStream) -> I,
     ) {
+        if !self.config.repeat_endpoints {
+            return;
+        }
         let mut type_streams = self.type_streams.iter();
-        let endpoints =
+        let endpoints_index =
             type_streams.position(|type_stream| type_stream.type_url.as_str() == kind::EDS);
-        let Some(endpoints) = endpoints.filter(|_| self.config.repeat_endpoints) else {
+        let Some(endpoints_index) = endpoints_index else {
             return;
         };
-        let Ok([clusters, endpoints]) = self.type_streams.get_disjoint_mut([index, endpoints])
-        else {
+        let indexes = [index, endpoints_index];
+        let Ok([clusters, endpoints]) = self.type_streams.get_disjoint_mut(indexes) else {
             return;
         };
 
-        for cluster in changed(clusters) {
+        for cluster in select_changed(clusters) {
             let references = cluster.facts().references.iter();
             let endpoint_references =
                 references.filter(|reference| reference.type_url.as_str() == kind::EDS);
@@ -136,8 +142,8 @@ pub(super) fn update_routes_without_vhds(
 
 /// Returns the route configurations with VHDS that the client was sent, by
 /// themselves or inline in a listener, ACKed or not: Envoy requests hosts
-/// before it ACKs their routes. On a stream of virtual hosts alone, all that
-/// exist.
+/// before it ACKs their routes. On a stream of virtual hosts alone, returns all
+/// that exist.
 fn routes_with_hosts<'c>(
     db: &mut Database,
     config: &Config,
@@ -157,11 +163,13 @@ fn routes_with_hosts<'c>(
         }
     }
 
-    let routes = routes.iter();
-    let with_vhds = routes.filter(|route| route.facts().vhds_version().is_some());
-    let listeners = listeners.iter();
-    let inline = listeners.flat_map(|listener| listener.facts().inline_vhds_routes());
-    let names = with_vhds.map(|route| &route.name).chain(inline);
+    let vhds_routes = routes
+        .iter()
+        .filter(|route| route.facts().vhds_version().is_some());
+    let inline_names = listeners
+        .iter()
+        .flat_map(|listener| listener.facts().inline_vhds_routes());
+    let names = vhds_routes.map(|route| &route.name).chain(inline_names);
     names.cloned().collect()
 }
 
@@ -182,8 +190,9 @@ fn routes_with_changed_vhds(db: &mut Database, routes: &TypeStream, push: &Push)
         .filter_map(|update| update.resource.as_ref());
     for route in upserts {
         let held_resources = routes.client_cache.held(db, &route.name);
-        let accepted = held_resources.iter().find(|record| record.is_accepted());
-        let acked_version = accepted.and_then(|accepted| accepted.resource.facts().vhds_version());
+        let accepted_record = held_resources.iter().find(|record| record.is_accepted());
+        let acked_version =
+            accepted_record.and_then(|record| record.resource.facts().vhds_version());
         let new_version = route.facts().vhds_version();
         if new_version.is_some() && new_version != acked_version {
             names.push(route.name.clone());

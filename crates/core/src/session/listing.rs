@@ -50,6 +50,7 @@ impl Session {
         let Some(type_stream) = self.type_stream(listing.type_url.as_str()) else {
             return false;
         };
+
         if listing.subscriptions.len() > 0 {
             for key in listing.subscriptions.by_ref().take(SLICE) {
                 let subscription = type_stream.subscriptions.get(key);
@@ -71,10 +72,11 @@ impl Session {
             listing.held_names = Some(names.into_iter().collect::<Vec<_>>().into_iter());
             return true;
         };
+
         for name in held_names.by_ref().take(SLICE) {
             if let Some(resource) = certain_resource(db, type_stream, &name) {
-                let accepted = (NameState::Accepted, Some(resource));
-                listing.statuses.insert(name, accepted);
+                let status = (NameState::Accepted, Some(resource));
+                listing.statuses.insert(name, status);
             }
         }
         held_names.len() > 0

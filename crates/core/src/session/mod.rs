@@ -162,7 +162,7 @@ const WRAPPING_FEATURES: [&str; 3] = [
 
 impl Session {
     /// Opens a stream: adds it to the database, which wakes it from then on.
-    /// [`Self::close`] has to end it.
+    /// The caller ends it by [`Self::close`] or [`Self::close_slice`].
     #[must_use]
     pub fn open(db: &mut Database, config: Config) -> Self {
         let params = db.intern_params(config.params.clone());
@@ -233,9 +233,9 @@ impl Session {
     /// takes long to close and to drop.
     #[must_use]
     pub fn name_count(&self) -> usize {
-        let unread = self.unfinished.as_ref().map_or(0, |request| request.len());
+        let unread_count = self.unfinished.as_ref().map_or(0, |request| request.len());
         let counts = self.type_streams.iter().map(TypeStream::name_count);
-        unread + counts.sum::<usize>()
+        unread_count + counts.sum::<usize>()
     }
 
     /// Returns the id by which the database wakes the stream.
@@ -338,13 +338,13 @@ impl Session {
             drain_time: self.config.drain_time,
         };
 
-        let mut earliest = EarliestDeadline::after(self.polled_at);
+        let mut earliest = EarliestDeadline::later_than(self.polled_at);
         for type_stream in &self.type_streams {
             type_stream.add_deadlines(&timeouts, &mut earliest);
         }
-        for drain in self.draining.values().chain(self.draining_types.values()) {
-            earliest.add(drain.by_name);
-            earliest.add(drain.by_wildcard);
+        for deadlines in self.draining.values().chain(self.draining_types.values()) {
+            earliest.add(deadlines.by_name);
+            earliest.add(deadlines.by_wildcard);
         }
         earliest.add(self.resuming_until);
         earliest.get()

@@ -29,12 +29,12 @@ impl Session {
             Err(refusal) => return self.report_refusal(&TypeUrl::new(""), refusal, 1),
         };
 
+        // The parameters that were set before are applied first, to the end.
         while !self.apply_params_slice(db, &mut SLICE.clone()) {}
         let mut params_by_type = Vec::with_capacity(by_type.len());
         for (url, type_params) in by_type {
-            let type_params = self.acquire_params(db, type_params, ParamsOwner::Node);
-            let type_params = type_params.unwrap_or(params);
-            params_by_type.push((url, type_params));
+            let type_id = self.acquire_params(db, type_params, ParamsOwner::Node);
+            params_by_type.push((url, type_id.unwrap_or(params)));
         }
         self.params_by_type = params_by_type;
         self.params = params;
@@ -69,8 +69,8 @@ impl Session {
     /// Returns the parameters of plain names of a type, before those of a
     /// wildcard or glob (`scope_params` of the type stream).
     pub(super) fn params_of(&self, url: &TypeUrl) -> ParamsId {
-        let of_type = self.params_by_type.iter().find(|(other, _)| other == url);
-        of_type.map_or(self.params, |(_, params)| *params)
+        let type_params = self.params_by_type.iter().find(|(other, _)| other == url);
+        type_params.map_or(self.params, |(_, params)| *params)
     }
 
     /// Returns the parameters of a locator, or the plain ones if the locator
@@ -101,11 +101,10 @@ impl Session {
             all_params,
             ..
         } = self.config.limits;
-        let existing = db.find_params(&params);
-        if let Some(existing) =
-            existing.filter(|existing| self.held_params.binary_search(existing).is_ok())
-        {
-            return Ok(existing);
+        let existing_id = db.find_params(&params);
+        let held_id = existing_id.filter(|id| self.held_params.binary_search(id).is_ok());
+        if let Some(id) = held_id {
+            return Ok(id);
         }
 
         // The set of the stream itself is not counted.
@@ -114,11 +113,11 @@ impl Session {
         }
         let share = all_params.saturating_sub(db.params_weight());
         let has_share = self.held_params.len() <= share;
-        if owner == ParamsOwner::Locator && existing.is_none() && !has_share {
+        if owner == ParamsOwner::Locator && existing_id.is_none() && !has_share {
             return Err(Refusal::AllParams { limit: all_params });
         }
 
-        let id = existing.unwrap_or_else(|| db.intern_params(params));
+        let id = existing_id.unwrap_or_else(|| db.intern_params(params));
         db.hold_params(id);
         if let Err(index) = self.held_params.binary_search(&id) {
             self.held_params.insert(index, id);

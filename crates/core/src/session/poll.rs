@@ -28,7 +28,7 @@ impl Session {
         }
 
         self.begin_poll(db, now);
-        let visited = db.work().entries;
+        let visited_before = db.work().entries;
         for _ in 0..MAX_ROUNDS {
             (self.has_silent_progress, self.has_more) = (false, false);
             let mut indexes = 0..self.type_streams.len();
@@ -39,7 +39,7 @@ impl Session {
             // Names may have been deferred for a push of this round, which
             // needed no response.
             self.mark_deferred_dirty();
-            if db.work().entries - visited >= SLICE as u64 {
+            if db.work().entries - visited_before >= SLICE as u64 {
                 break;
             }
         }
@@ -105,9 +105,10 @@ impl Session {
             self.has_more = true;
             return None;
         }
+
         let is_complete = self.type_streams[index].is_complete(db);
-        let would_lack = !is_complete && self.type_streams[index].sends_whole_sets();
-        if would_lack || self.awaits_other_type(now, index) {
+        let is_set_incomplete = !is_complete && self.type_streams[index].sends_whole_sets();
+        if is_set_incomplete || self.awaits_other_type(now, index) {
             return None;
         }
 
@@ -147,22 +148,15 @@ impl Session {
         cross_type::answer_first_vhds_request(db, &self.config, type_stream, other_types);
         cross_type::update_routes_without_vhds(db, type_stream, other_types);
 
-        let resuming = self.resuming_until.is_some_and(|end| now < end);
+        let is_resuming = self.resuming_until.is_some_and(|end| now < end);
         let order = Order::new(
             other_types,
             &self.draining,
             &self.draining_types,
             now,
-            resuming,
+            is_resuming,
         );
-        let context = PushContext {
-            order: &order,
-            limits: &self.config.limits,
-            dependency_timeout: self.config.dependency_timeout,
-            drain_time: self.config.drain_time,
-            resume_window: self.config.resume_window,
-            now,
-        };
+        let context = push_context(&self.config, &order, now);
         if type_stream.awaits_dependencies(db, &context) {
             return None;
         }
@@ -198,8 +192,8 @@ impl Session {
         Some(response)
     }
 
-    /// Applies a push no part of which has to be written: the client counts as
-    /// having ACKed it. The push is not empty, so it is progress.
+    /// Applies a push of which no part has to be written, as if the client had
+    /// ACKed it. The push is not empty, so it counts as progress.
     fn apply_silently(&mut self, db: &mut Database, index: usize, push: Push) {
         self.has_silent_progress = true;
         let type_stream = &mut self.type_streams[index];
@@ -237,6 +231,22 @@ impl Session {
             expects_nack,
         };
         type_stream.record_sent(db, pending_ack);
+    }
+}
+
+/// Makes the context of a push from the configuration of its session.
+fn push_context<'a>(
+    config: &'a super::Config,
+    order: &'a Order<'a>,
+    now: Moment,
+) -> PushContext<'a> {
+    PushContext {
+        order,
+        limits: &config.limits,
+        dependency_timeout: config.dependency_timeout,
+        drain_time: config.drain_time,
+        resume_window: config.resume_window,
+        now,
     }
 }
 

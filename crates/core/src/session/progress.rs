@@ -122,10 +122,11 @@ impl<'s> TypeProgress<'s> {
         let type_stream = self.type_stream;
         let mut cursors = type_stream.client_cache.cursors().iter();
         let has_all = cursors.any(|cursor| cursor.scope == Scope::All);
+        // The wildcard lists what the names resolve to.
         let named_subscriptions = type_stream.subscriptions.iter().filter(|_| !has_all);
-        let named_subscriptions = named_subscriptions
+        let desired_subscriptions = named_subscriptions
             .filter(|(_, subscription)| subscription.acked_answer != AnswerKind::Absent);
-        let desired_count = named_subscriptions.count() + counts.listed;
+        let desired_count = desired_subscriptions.count() + counts.listed;
         let outstanding_count = self.outstanding_names().len() + counts.unsent;
         ResourceCounts {
             current: desired_count.saturating_sub(outstanding_count),
@@ -158,16 +159,16 @@ impl<'s> TypeProgress<'s> {
     /// acknowledgement was sent; `None` if there is none.
     #[must_use]
     pub fn unanswered_since(&self) -> Option<Moment> {
-        let oldest = self.type_stream.client_cache.pending_acks().front();
-        oldest.map(|oldest| oldest.sent_at)
+        let oldest_response = self.type_stream.client_cache.pending_acks().front();
+        oldest_response.map(|oldest| oldest.sent_at)
     }
 
     /// Returns the names in responses without an acknowledgement, in the order
     /// of the responses. A name may be there twice.
     pub fn unanswered_names(&self) -> impl Iterator<Item = Name> + 's {
         let pending_acks = self.type_stream.client_cache.pending_acks().iter();
-        let sent = pending_acks.flat_map(super::status::sent_names);
-        sent.map(|(name, _)| name)
+        let sent_names = pending_acks.flat_map(super::status::sent_names);
+        sent_names.map(|(name, _)| name)
     }
 
     /// Returns the names whose addition waits for a dependency (S73), in order.
@@ -186,8 +187,9 @@ impl<'s> TypeProgress<'s> {
                 && type_stream.desired_resources(db, name).is_empty()
         };
         // Hosts are deferred for other reasons; their removal never is.
-        let deferred_names = type_stream.deferred.iter();
-        let deferred_names = deferred_names.filter(|_| !type_stream.kind.on_demand);
-        deferred_names.filter(is_withheld).collect()
+        if type_stream.kind.on_demand {
+            return Vec::new();
+        }
+        type_stream.deferred.iter().filter(is_withheld).collect()
     }
 }

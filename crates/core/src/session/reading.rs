@@ -36,7 +36,7 @@ const SCANNED_AT_ONCE: usize = 16 * SLICE;
 pub(super) struct UnfinishedRequest {
     url: TypeUrl,
     /// Whether it is the first request of the type.
-    first: bool,
+    is_first: bool,
     now: Moment,
     stage: Stage,
     scan: ListScan,
@@ -80,20 +80,20 @@ impl UnfinishedRequest {
     /// the first request of a type only.
     pub(super) fn from_delta(
         url: TypeUrl,
-        first: bool,
+        is_first: bool,
         now: Moment,
         (subscribe, unsubscribe): (Vec<Locator>, Vec<Locator>),
         initial: InitialVersions,
     ) -> Self {
         let list = NameList::Delta(DeltaList::new(subscribe, unsubscribe, initial));
-        Self::new(url, first, now, list, RequestContext::default())
+        Self::new(url, is_first, now, list, RequestContext::default())
     }
 
     /// Makes a SotW request of which nothing is read yet. `version` is the one
     /// that the first request of a type names.
     pub(super) fn from_sotw(
         url: TypeUrl,
-        first: bool,
+        is_first: bool,
         now: Moment,
         names: Vec<Locator>,
         version: Option<Version>,
@@ -103,20 +103,20 @@ impl UnfinishedRequest {
             ..RequestContext::default()
         };
         let list = NameList::Sotw(SotwList::new(names));
-        Self::new(url, first, now, list, context)
+        Self::new(url, is_first, now, list, context)
     }
 
     /// Makes a request that is read from its first stage.
     fn new(
         url: TypeUrl,
-        first: bool,
+        is_first: bool,
         now: Moment,
         list: NameList,
         context: RequestContext,
     ) -> Self {
         Self {
             url,
-            first,
+            is_first,
             now,
             stage: Stage::Parameters,
             scan: ListScan::default(),
@@ -197,14 +197,15 @@ impl Session {
         has_more
     }
 
-    /// Reads a slice of a request. Returns whether the request has more. A
-    /// request of a type that is gone has none.
+    /// Reads a slice of a request. Returns whether the request has more;
+    /// `false` too if its type is gone.
     fn read_slice(&mut self, db: &mut Database, request: &mut UnfinishedRequest) -> bool {
         let mut type_streams = self.type_streams.iter();
         let Some(index) = type_streams.position(|type_stream| type_stream.type_url == request.url)
         else {
             return false;
         };
+
         let mut budget = SLICE;
         while request.stage != Stage::End {
             let stage = request.stage;
@@ -289,10 +290,10 @@ impl Session {
         request: &mut UnfinishedRequest,
         budget: &mut usize,
     ) -> bool {
-        if !request.first {
+        if !request.is_first {
             return true;
         }
-        self.type_streams[index].record_held(db, &mut request.context, budget)
+        self.type_streams[index].record_resumed_resources(db, &mut request.context, budget)
     }
 
     /// Ends a request: applies its effects on other types, and marks deferred
@@ -303,12 +304,14 @@ impl Session {
             self.report_refusals_of_list(index, refusals, list.has_unsent_refusals);
         }
         self.type_streams[index].finish_request();
-        if request.first && self.resuming_until.is_some() {
+
+        if request.is_first && self.resuming_until.is_some() {
             self.infer_clusters_from_endpoints(db);
             self.record_inline_routes(db);
             self.discount_route_names(index);
             self.drain_replaced_by_warming(db, request.now);
         }
+
         let unsubscribed = std::mem::take(&mut request.context.unsubscribed);
         self.drain_unsubscribed(db, index, &unsubscribed, request.now);
         self.mark_deferred_dirty();

@@ -11,8 +11,8 @@ use crate::resource::{TypeUrl, Version};
 use crate::source::{TypeStream, is_negative_version};
 
 impl Session {
-    /// Returns why a selector cannot be subscribed to. Returns `None` if it
-    /// can: a selector that the client is subscribed to already needs no room.
+    /// Returns why a selector cannot be subscribed to; `None` if it can. A
+    /// selector that the client is subscribed to already is never refused.
     pub(super) fn find_refusal(
         &self,
         db: &mut Database,
@@ -25,16 +25,17 @@ impl Session {
             Selector::Wildcard => None,
             Selector::Glob(glob) => {
                 let scope = Scope::Glob(glob.clone());
-                let is_known = type_stream.client_cache.cursor_of(&scope).is_some();
+                let is_subscribed = type_stream.client_cache.cursor_of(&scope).is_some();
                 let limit = self.config.limits.globs;
                 let is_full = self.total(TypeStream::glob_count) >= limit;
-                (is_full && !is_known).then_some(Refusal::Globs { limit })
+                (is_full && !is_subscribed).then_some(Refusal::Globs { limit })
             }
             Selector::Name(name) => {
-                let is_known = type_stream.is_subscribed(db, name, params)
+                // A bounded host needs no room, since virtual hosts name it.
+                let needs_no_room = type_stream.is_subscribed(db, name, params)
                     || (type_stream.kind.on_demand
                         && db.is_bounded_host(type_stream.type_id, name));
-                if is_known {
+                if needs_no_room {
                     return None;
                 }
                 self.find_name_refusal(db, index, name, params)
@@ -58,7 +59,6 @@ impl Session {
             subscriptions,
             subscription_bytes,
             hosts,
-            missing_bytes,
             ..
         } = &self.config.limits;
 
@@ -70,25 +70,32 @@ impl Session {
         if type_stream.kind.on_demand && type_stream.subscriptions.unbounded_hosts() >= hosts {
             return Some(Refusal::Hosts { limit: hosts });
         }
+
         let weight = self.total(TypeStream::subscription_weight) + name_weight(name);
         if weight > subscription_bytes {
             return Some(Refusal::SubscriptionBytes {
                 limit: subscription_bytes,
             });
         }
-        // A stream may weigh as much as is left: the more missing names streams
-        // request, the smaller is the share of each, and it never becomes zero.
-        let remaining_bytes = missing_bytes.saturating_sub(db.missing_weight());
-        let refusal = match db.is_memory_short() {
-            true => Refusal::Memory,
-            false if weight > remaining_bytes => Refusal::MissingBytes {
-                limit: missing_bytes,
-            },
-            false => return None,
-        };
+
+        let refusal = self.find_memory_refusal(db, weight)?;
         let choice = db.choose_name(type_stream.type_id, name, params);
         let is_missing = matches!(choice, Choice::Absent | Choice::Unknown);
         is_missing.then_some(refusal)
+    }
+
+    /// Returns why there is no memory for a further name that does not exist,
+    /// on a stream whose names weigh `weight` with that name; `None` if there
+    /// is. A stream may weigh as much as is left for all: the more missing
+    /// names the streams request, the smaller is the share of each, and it
+    /// never becomes zero.
+    fn find_memory_refusal(&self, db: &Database, weight: usize) -> Option<Refusal> {
+        let limit = self.config.limits.missing_bytes;
+        let remaining_bytes = limit.saturating_sub(db.missing_weight());
+        match db.is_memory_short() {
+            true => Some(Refusal::Memory),
+            false => (weight > remaining_bytes).then_some(Refusal::MissingBytes { limit }),
+        }
     }
 
     /// Returns the sum of a count over all types of the stream.

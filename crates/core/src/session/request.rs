@@ -142,7 +142,7 @@ impl Session {
         }
         match (node, &self.node) {
             (Some(node), None) => self.node = Some(node),
-            (Some(node), Some(bound)) if node != *bound => {
+            (Some(node), Some(first_node)) if node != *first_node => {
                 self.events.push_back(Event::NodeChanged { node });
             }
             _ => {}

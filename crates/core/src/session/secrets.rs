@@ -21,17 +21,20 @@ impl Session {
             return Vec::new();
         };
         let pending_acks = type_stream.client_cache.pending_acks().iter();
-        let pending = pending_acks.flat_map(|pending_ack| pending_ack.resources());
+        let pending_resources = pending_acks.flat_map(|pending_ack| pending_ack.resources());
         let is_secret = |resource: &&Arc<Resource>| resource.facts().holds_secrets();
-        let mut secrets: Vec<Arc<Resource>> = pending.filter(is_secret).cloned().collect();
+        let mut secrets: Vec<Arc<Resource>> =
+            pending_resources.filter(is_secret).cloned().collect();
 
         // No request visits more names than these (S85).
-        let count = type_stream.subscriptions.len() + type_stream.listed_count(db);
-        if count <= SLICE {
+        let name_count = type_stream.subscriptions.len() + type_stream.listed_count(db);
+        if name_count <= SLICE {
             let held_resources = self.held_resources(db, type_url).into_values();
             secrets.extend(held_resources.filter(|resource| is_secret(&resource)));
         }
-        secrets.sort_unstable_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+        secrets.sort_unstable_by(|left, right| {
+            (&left.name, &left.version).cmp(&(&right.name, &right.version))
+        });
         secrets.dedup();
         secrets
     }

@@ -88,17 +88,17 @@ impl Session {
         };
         let answer = type_stream.subscriptions.get(key)?.acked_answer;
 
-        let held_name = type_stream.subscriptions.resolved_name(key);
-        let held_name = held_name.unwrap_or(name);
+        let answering_name = type_stream.subscriptions.resolved_name(key);
+        let held_name = answering_name.unwrap_or(name);
         let records = type_stream.client_cache.held(db, held_name);
-        let accepted = records.into_iter().find(|record| record.is_accepted());
+        let accepted_record = records.into_iter().find(|record| record.is_accepted());
         let is_certain = certain_resource(db, type_stream, held_name).is_some();
-        let held_resource = accepted.map(|record| record.resource);
+        let held_resource = accepted_record.map(|record| record.resource);
 
         let choice = type_stream.resolve(db, key);
         let resolved_name = choice.resource().map_or(name, |resource| &resource.name);
 
-        let sent_resource = last_sent(type_stream, key, resolved_name);
+        let sent_resource = find_sent_resource(type_stream, key, resolved_name);
         let (state, resource) = match (choice.resource(), sent_resource) {
             (Some(resource), _) if type_stream.is_quarantined(resource) => {
                 (NameState::Rejected(resource.version.clone()), held_resource)
@@ -191,24 +191,24 @@ impl Session {
 pub(super) fn sent_names(
     pending_ack: &PendingAck,
 ) -> impl Iterator<Item = (Name, Option<Arc<Resource>>)> {
-    let answers = pending_ack
+    let written_answers = pending_ack
         .answers
         .iter()
         .filter(|answer| !answer.is_implicit);
-    let answers = answers.map(|answer| (answer.name.clone(), None));
+    let answered = written_answers.map(|answer| (answer.name.clone(), None));
     let updates = pending_ack.updates.iter();
-    let updates = updates.map(|update| (update.name().clone(), update.resource.clone()));
+    let updated = updates.map(|update| (update.name().clone(), update.resource.clone()));
     let items = pending_ack
         .advances
         .iter()
         .flat_map(|advance| advance.items());
-    answers.chain(updates).chain(items.cloned())
+    answered.chain(updated).chain(items.cloned())
 }
 
 /// Returns the resource of a name in the last pending response that changes the
 /// name or answers the subscription. Returns `Some(None)` if that response has
 /// no resource of the name, and `None` if there is no such response.
-fn last_sent(
+fn find_sent_resource(
     type_stream: &TypeStream,
     key: SubscriptionKey,
     name: &Name,

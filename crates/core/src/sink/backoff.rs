@@ -36,6 +36,7 @@ impl BackoffConfig {
 }
 
 impl Default for BackoffConfig {
+    /// Makes Envoy's bounds.
     fn default() -> Self {
         Self {
             base: Duration::from_millis(500),

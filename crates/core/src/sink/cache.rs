@@ -42,6 +42,7 @@ impl Deadline {
     }
 }
 
+/// The states of all names of one type; see the module's documentation.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     pub(super) entries: BTreeMap<Name, Entry>,
@@ -78,6 +79,7 @@ impl Cache {
         let Some(entry) = self.entries.get(name) else {
             return false;
         };
+
         let variants = self.variants(entry);
         if variants.is_empty() || !interest.has_locators() {
             return !entry.is_unanswered();
@@ -125,9 +127,9 @@ impl Cache {
             .retain(|deadline| !matches!(deadline, Deadline::Fetch(..)));
     }
 
-    /// Cancels the fetch timers of a name, for the subscriptions that a variant
-    /// with these constraints answers; for all of them without constraints, or
-    /// if the server does not read locators.
+    /// Cancels the fetch timers of the subscriptions to a name that a variant
+    /// with these constraints answers. Without constraints, or if the server
+    /// does not read locators, that is all of them.
     pub(super) fn cancel_fetch(
         &mut self,
         name: &Name,
@@ -136,10 +138,9 @@ impl Cache {
     ) {
         for interest_set in [interest.desired(), interest.sent()] {
             for params in interest_set.params_of_name(name) {
-                let answered_clients = constraints.filter(|_| interest.has_locators());
-                if answered_clients
-                    .is_none_or(|clients| clients.matches(interest.effective_params(params)))
-                {
+                let clients = constraints.filter(|_| interest.has_locators());
+                let effective_params = interest.effective_params(params);
+                if clients.is_none_or(|clients| clients.matches(effective_params)) {
                     let deadline = Deadline::Fetch(name.clone(), params.clone());
                     self.timers.cancel(&deadline);
                 }
@@ -163,6 +164,7 @@ impl Cache {
 
         let fetch = Deadline::Fetch(name.clone(), subscription.params.clone());
         self.timers.cancel(&fetch);
+
         let entry = self.entries.get(name);
         let resource_name = entry.and_then(|entry| match &entry.contents {
             Contents::Alias(owner) => Some(owner.clone()),
@@ -176,8 +178,8 @@ impl Cache {
     }
 
     /// Evicts a name and tells the owner to drop it, unless a selector covers
-    /// it; then only the variants go that are for no subscription, and the name
-    /// with the last of them.
+    /// it. If one does, only the variants that are for no subscription are
+    /// dropped, and the name with the last of them.
     fn forget(&mut self, name: &Name, collector: &mut EffectCollector<'_>) {
         if self.evict(name, collector.interest) {
             collector.forget(name);
@@ -273,18 +275,20 @@ impl Cache {
 
         let mut versions = Vec::new();
         for (name, entry) in &mut self.entries {
-            // Of subscriptions with different parameters, one version does not
-            // tell which it is for: the server sends all variants of the name.
+            // If subscriptions have different parameters, a version does not
+            // tell which of them it is for. Without it the server sends all
+            // variants.
             let mut params = desired_interest.params_covering(name);
-            let first = params.next();
-            let is_plain = params.all(|other| Some(other) == first);
-            let version = entry.initial_version();
-            let version = version.filter(|_| is_plain && is_listed(name));
-            let carried = match version {
+            let first_params = params.next();
+            let have_same_params = params.all(|other| Some(other) == first_params);
+
+            let initial_version = entry.initial_version();
+            let told_version = initial_version.filter(|_| have_same_params && is_listed(name));
+            let carried = match told_version {
                 Some(_) => Carried::Told,
                 None => Carried::Untold,
             };
-            versions.extend(version.map(|version| (name.clone(), version.clone())));
+            versions.extend(told_version.map(|version| (name.clone(), version.clone())));
             entry.carried = carried;
         }
         versions
@@ -295,11 +299,12 @@ impl Cache {
     pub(super) fn mark_foreign(&mut self) {
         self.entries
             .values_mut()
-            .for_each(|entry| entry.foreign = true);
+            .for_each(|entry| entry.is_foreign = true);
     }
 
-    /// Reports to every watcher that the server cannot be reached: in place of
-    /// a value that is missing, else beside it, which stays in use.
+    /// Reports to every watcher that the server cannot be reached. The error
+    /// takes the place of a missing value; a value that is there stays in use,
+    /// with the error beside it.
     pub(super) fn report_unreachable(
         &self,
         error: &WatchError,
@@ -353,10 +358,10 @@ impl Cache {
         &self,
         type_url: &TypeUrl,
         name: &Name,
-        unreachable: Option<&WatchError>,
+        unreachable_error: Option<&WatchError>,
     ) -> Option<Event> {
         let entry = self.entries.get(name)?;
-        let error = unreachable.or(entry.error.as_deref())?.clone();
+        let error = unreachable_error.or(entry.error.as_deref())?.clone();
         let (type_url, name) = (type_url.clone(), name.clone());
         Some(match entry.has_value() {
             false => Event::Failed(type_url, name, error),

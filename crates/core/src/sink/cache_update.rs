@@ -28,8 +28,8 @@ impl Cache {
     pub(super) fn store(&mut self, resource: &Arc<Resource>, collector: &mut EffectCollector<'_>) {
         let name = &resource.name;
         self.drop_outdated(resource, collector);
-        let old = self.store_variant(resource, collector);
-        let is_new = old.is_none();
+        let replaced_variant = self.store_variant(resource, collector);
+        let is_new = replaced_variant.is_none();
         for alias in subscribed_aliases(resource, collector.interest) {
             self.store_alias(alias, name, collector);
         }
@@ -42,8 +42,8 @@ impl Cache {
                 collector.complete_name(name, constraints);
             }
         }
-        if let Some(old) = old.filter(|old| !old.aliases.is_empty()) {
-            self.drop_lost_aliases(name, &old.aliases, collector);
+        if let Some(replaced) = replaced_variant.filter(|variant| !variant.aliases.is_empty()) {
+            self.drop_lost_aliases(name, &replaced.aliases, collector);
         }
     }
 
@@ -87,12 +87,12 @@ impl Cache {
         };
         let carried = std::mem::take(&mut entry.carried);
         let constraints = update.constraints.as_ref();
-        let locators = collector.interest.has_locators();
+        let has_locators = collector.interest.has_locators();
         let is_kept = |variant: &Held| {
             let own_constraints = variant.constraints.as_ref();
             let is_current = match carried {
                 Carried::No => true,
-                Carried::Told => !overlap::is_ambiguous(own_constraints, constraints, locators),
+                Carried::Told => !overlap::is_ambiguous(own_constraints, constraints, has_locators),
                 Carried::Untold | Carried::Mentioned => false,
             };
             own_constraints == constraints
@@ -107,25 +107,25 @@ impl Cache {
     }
 
     /// Stores a variant under its own name, which ends an error of the name.
-    /// Returns the variant that it replaces.
+    /// Returns the variant that it replaces, if there is one.
     fn store_variant(
         &mut self,
         resource: &Arc<Resource>,
         collector: &mut EffectCollector<'_>,
     ) -> Option<Held> {
-        let new = Held::of(resource);
+        let variant = Held::of(resource);
         let entry = self.entries.entry(resource.name.clone()).or_default();
         let had_error = entry.end_error(&resource.name, collector);
-        entry.foreign = false;
+        entry.is_foreign = false;
         // C24: the same resource again is no change, unless it ends an error,
         // which the database may have (S61).
         let is_changed =
-            had_error || entry.contents.variant(new.constraints.as_ref()) != Some(&new);
-        let old = entry.contents.put(new);
+            had_error || entry.contents.variant(variant.constraints.as_ref()) != Some(&variant);
+        let replaced_variant = entry.contents.put(variant);
         if is_changed {
             collector.upsert(resource);
         }
-        old
+        replaced_variant
     }
 
     /// Makes a name an alias of a resource, which ends an error of the name.
@@ -135,12 +135,12 @@ impl Cache {
         entry.contents = Contents::Alias(name.clone());
     }
 
-    /// Deletes those of the former aliases of the resource `name` that no
-    /// variant of it has any more.
+    /// Deletes the former aliases of the resource `name` that no variant of it
+    /// has any more.
     fn drop_lost_aliases(
         &mut self,
         name: &Name,
-        former: &[Name],
+        former_aliases: &[Name],
         collector: &mut EffectCollector<'_>,
     ) {
         let entry = self.entries.get(name);
@@ -150,15 +150,15 @@ impl Cache {
         let kept_aliases: BTreeSet<Name> = variants
             .flat_map(|variant| variant.aliases.iter().cloned())
             .collect();
-        for alias in self.aliases_of(name, former) {
+        for alias in self.aliases_of(name, former_aliases) {
             if !kept_aliases.contains(&alias) {
                 self.record_absent(&alias, collector);
             }
         }
     }
 
-    /// Returns those of some names that are aliases of a resource now. An alias
-    /// that passed to another resource is not one of them.
+    /// Selects the candidates that are aliases of a resource now. An alias that
+    /// passed to another resource is not one of them.
     fn aliases_of(&self, name: &Name, candidates: &[Name]) -> Vec<Name> {
         let is_alias = |alias: &&Name| {
             let entry = self.entries.get(*alias);
@@ -170,7 +170,7 @@ impl Cache {
     /// Deletes a name of which the server says that it does not exist, and the
     /// aliases of its resource.
     pub(super) fn delete(&mut self, name: &Name, collector: &mut EffectCollector<'_>) {
-        for name in self.with_aliases(name) {
+        for name in self.name_with_aliases(name) {
             self.record_absent(&name, collector);
         }
     }
@@ -182,7 +182,7 @@ impl Cache {
     }
 
     /// Returns a name and the aliases of its resource.
-    fn with_aliases(&self, name: &Name) -> BTreeSet<Name> {
+    fn name_with_aliases(&self, name: &Name) -> BTreeSet<Name> {
         let entry = self.entries.get(name);
         let variants = entry
             .into_iter()
@@ -193,13 +193,13 @@ impl Cache {
         names
     }
 
-    /// Deletes the resources whose names are not in `present`, the names of a
-    /// whole set (C29). A name without a resource stays if it is subscribed to,
-    /// since the set may be older than the subscription (C30); others are
-    /// evicted.
+    /// Deletes the resources whose names are not in `present_names`, the names
+    /// of a whole set (C29). A name without a resource stays if it is
+    /// subscribed to, since the set may be older than the subscription (C30);
+    /// others are evicted.
     pub(super) fn delete_absent(
         &mut self,
-        present: &BTreeSet<&Name>,
+        present_names: &BTreeSet<&Name>,
         collector: &mut EffectCollector<'_>,
     ) {
         let is_absent = |(name, entry): &(&Name, &Entry)| {
@@ -207,10 +207,10 @@ impl Cache {
                 Contents::Alias(owner) => owner,
                 _ => *name,
             };
-            !present.contains(resource_name)
+            !present_names.contains(resource_name)
         };
-        let absent_names = self.entries.iter().filter(is_absent);
-        let absent_names: Vec<Name> = absent_names.map(|(name, _)| name.clone()).collect();
+        let absent_entries = self.entries.iter().filter(is_absent);
+        let absent_names: Vec<Name> = absent_entries.map(|(name, _)| name.clone()).collect();
 
         for name in &absent_names {
             let entry = self.entries.get(name);
@@ -223,10 +223,11 @@ impl Cache {
         }
     }
 
-    /// Deletes the names of wildcards and globs, of which the server has sent
-    /// all, that it did not send: it was not told of them when the stream began
-    /// (E9), so it could not say that they are gone. A name that was rejected
-    /// and has no value is one of them: it would be sent, and rejected, again.
+    /// Deletes names that are gone from complete wildcards and globs
+    /// (`scopes`): the server has sent all of a scope without the name. It was
+    /// not told of these names when the stream began (E9), so it could not say
+    /// that they are gone. A name that was rejected and has no value is one of
+    /// them: it would be sent, and rejected, again.
     pub(super) fn drop_unlisted(
         &mut self,
         scopes: &[Subscription],
@@ -236,14 +237,15 @@ impl Cache {
             // Most responses complete nothing, and cost nothing here.
             return;
         }
+
         let covers = |name: &Name| scopes.iter().any(|scope| scope.selector.covers(name));
         let is_unlisted = |(name, entry): &(&Name, &Entry)| {
             let was_sent = entry.has_value() || entry.state == CacheState::Nacked;
             let is_member = entry.carried == Carried::Untold && was_sent;
             is_member && !collector.interest.names_exactly(name) && covers(name)
         };
-        let unlisted_names = self.entries.iter().filter(is_unlisted);
-        let unlisted_names: Vec<Name> = unlisted_names.map(|(name, _)| name.clone()).collect();
+        let unlisted_entries = self.entries.iter().filter(is_unlisted);
+        let unlisted_names: Vec<Name> = unlisted_entries.map(|(name, _)| name.clone()).collect();
         unlisted_names
             .iter()
             .for_each(|name| self.delete(name, collector));
@@ -260,8 +262,11 @@ impl Cache {
         let Some(entry) = self.entries.get_mut(name) else {
             return;
         };
+
         match entry.contents.variants() {
-            [single] if single.constraints.as_ref() == constraints => self.delete(name, collector),
+            [only_variant] if only_variant.constraints.as_ref() == constraints => {
+                self.delete(name, collector);
+            }
             _ => {
                 let is_kept = |variant: &Held| variant.constraints.as_ref() != constraints;
                 for variant in entry.contents.drop_unless(is_kept) {
@@ -287,7 +292,7 @@ impl Cache {
         }
 
         let state = CacheState::DoesNotExist;
-        for name in self.with_aliases(name) {
+        for name in self.name_with_aliases(name) {
             self.set_error(&name, state, WatchError::expired(), Fate::Drop, collector);
         }
     }
@@ -317,9 +322,9 @@ impl Cache {
         }
     }
 
-    /// Records that no response came for a subscription to a name. If other
-    /// parameters of the name have a value, it is no error of the name: these
-    /// have no variant.
+    /// Records that no response came for a subscription to a name. If the name
+    /// has a value for other parameters, that is no error of the name: there is
+    /// no variant for these parameters.
     pub(super) fn time_out(
         &mut self,
         name: &Name,
@@ -411,8 +416,8 @@ impl Cache {
 
 impl Entry {
     /// Ends the error of a name that gets a value. Its state is ACKed now.
-    /// Returns whether there was one; watchers are told if a value stood beside
-    /// it.
+    /// Returns whether there was an error. Watchers are told if it stood beside
+    /// a value.
     fn end_error(&mut self, name: &Name, collector: &mut EffectCollector<'_>) -> bool {
         self.state = CacheState::Acked;
         let had_error = self.error.take().is_some();

@@ -1,4 +1,4 @@
-//! When the server has spoken of all of a wildcard or a glob.
+//! Works out when the server has sent all of a wildcard or a glob.
 //!
 //! ```text
 //!            a whole set (SotW), or all in one response
@@ -26,15 +26,18 @@ const IN_FLIGHT: Duration = Duration::from_secs(5);
 /// How far the server has sent a wildcard or a glob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The server got the request. `is_first` if no earlier request of the
-    /// stream can have an answer on its way.
+    /// The server got the request.
     Requested {
+        /// Whether no answer to an earlier request of the stream can be on its
+        /// way.
         is_first: bool,
     },
     /// A response came, and more may.
     Receiving {
+        /// As in [`Stage::Requested`].
         is_first: bool,
     },
+    /// The server has sent all.
     Complete,
 }
 
@@ -50,9 +53,9 @@ pub(super) enum Extent {
 /// The wildcards and globs of one type that the server was asked for.
 #[derive(Debug, Default)]
 pub(super) struct Completion {
-    /// Those of the present stream.
+    /// The subscriptions of the present stream.
     stages: BTreeMap<Subscription, Stage>,
-    /// Those that were complete on an earlier stream.
+    /// The subscriptions that were complete on an earlier stream.
     formerly_complete: BTreeSet<Subscription>,
 }
 
@@ -76,9 +79,9 @@ impl Completion {
     /// of it.
     pub(super) fn restart(&mut self) {
         let stages = std::mem::take(&mut self.stages).into_iter();
-        let complete = stages.filter(|(_, stage)| *stage == Stage::Complete);
+        let complete_stages = stages.filter(|(_, stage)| *stage == Stage::Complete);
         self.formerly_complete
-            .extend(complete.map(|(subscription, _)| subscription));
+            .extend(complete_stages.map(|(subscription, _)| subscription));
     }
 
     /// Forgets a subscription that has ended.
@@ -87,10 +90,10 @@ impl Completion {
         self.formerly_complete.remove(subscription);
     }
 
-    /// Adds a subscription whose selector the server has a request for already,
-    /// with other parameters that it does not tell apart: it gets the stage of
-    /// that one. Returns whether it is complete with that. Without such a
-    /// request nothing is added.
+    /// Adds a subscription with the stage of another one that has the same
+    /// selector and other parameters, which the server does not tell apart.
+    /// Returns whether the subscription is complete with that. Nothing is added
+    /// if the server has no request for the selector.
     pub(super) fn copy_stage(&mut self, subscription: &Subscription) -> bool {
         let mut stages = self.stages.iter();
         let has_selector =
@@ -102,11 +105,14 @@ impl Completion {
         stage == Stage::Complete
     }
 
-    /// Returns those of these subscriptions that were not complete on an
-    /// earlier stream. They have become complete just now; for the owner, only
-    /// the returned ones are news. The memory of the earlier stream is used up.
-    pub(super) fn take_news(&mut self, complete: &[Subscription]) -> Vec<Subscription> {
-        let news = complete
+    /// Selects, among subscriptions that have become complete just now, those
+    /// that are news for the owner: they were not complete on an earlier
+    /// stream. What is remembered of the earlier stream is used up by the call.
+    pub(super) fn take_news(
+        &mut self,
+        complete_subscriptions: &[Subscription],
+    ) -> Vec<Subscription> {
+        let news = complete_subscriptions
             .iter()
             .filter(|subscription| !self.formerly_complete.remove(*subscription));
         news.cloned().collect()
@@ -127,28 +133,30 @@ impl Completion {
         extent: Extent,
         silence: Duration,
     ) -> (Vec<Subscription>, Option<Duration>) {
-        let mut complete = Vec::new();
-        let mut wait = None;
+        let mut complete_subscriptions = Vec::new();
+        let mut longest_wait = None;
         for (subscription, stage) in &mut self.stages {
             let (is_first, is_newer) = match *stage {
                 Stage::Requested { is_first } => (is_first, is_first),
                 Stage::Receiving { is_first } => (is_first, true),
                 Stage::Complete => continue,
             };
+
             let is_all = match extent {
                 Extent::Whole => is_newer,
                 Extent::Part => is_first && silence.is_zero(),
             };
             if is_all {
                 *stage = Stage::Complete;
-                complete.push(subscription.clone());
+                complete_subscriptions.push(subscription.clone());
                 continue;
             }
-            let shortest = if is_first { Duration::ZERO } else { IN_FLIGHT };
-            wait = wait.max(Some(silence.max(shortest)));
+
+            let shortest_wait = if is_first { Duration::ZERO } else { IN_FLIGHT };
+            longest_wait = longest_wait.max(Some(silence.max(shortest_wait)));
             *stage = Stage::Receiving { is_first };
         }
-        (complete, wait)
+        (complete_subscriptions, longest_wait)
     }
 
     /// Completes the subscriptions of which the server has sent something, and
@@ -178,8 +186,9 @@ impl Completion {
         is_selected: impl Fn(&Subscription, Stage) -> bool,
     ) -> Vec<Subscription> {
         let stages = self.stages.iter_mut();
-        let selected = stages.filter(|(subscription, stage)| is_selected(subscription, **stage));
-        let subscriptions = selected.map(|(subscription, stage)| {
+        let selected_stages =
+            stages.filter(|(subscription, stage)| is_selected(subscription, **stage));
+        let subscriptions = selected_stages.map(|(subscription, stage)| {
             *stage = Stage::Complete;
             subscription.clone()
         });

@@ -38,7 +38,7 @@ impl FetchTimeout {
 
     /// Returns how long a name waits for a response; `None` is for ever.
     #[must_use]
-    pub(crate) fn after(self) -> Option<Duration> {
+    pub(crate) fn duration(self) -> Option<Duration> {
         match self {
             Self::Never => None,
             Self::DoesNotExist(timeout) | Self::Transient(timeout) => Some(timeout),

@@ -20,29 +20,30 @@ pub(super) fn build_request(
     now: Moment,
     effects: &mut Effects,
 ) -> DeltaRequest {
-    let empty = DeltaRequest {
+    let empty_request = DeltaRequest {
         node,
         type_url: Some(type_state.type_url.clone()),
         ..DeltaRequest::default()
     };
+
     if let Some(error) = type_state.take_due_ack() {
         return DeltaRequest {
             nonce: type_state.nonce.clone(),
             error,
-            ..empty
+            ..empty_request
         };
     }
 
     let is_first = !type_state.interest.has_sent_request();
     let initial_versions = tell_versions(type_state, config);
-    let legacy = type_state.has_legacy_wildcard();
-    let changes = take_changes(&mut type_state.interest, legacy);
-    type_state.apply_sent(&changes.sent, config, now, is_first, effects);
+    let allows_legacy = type_state.has_legacy_wildcard();
+    let changes = take_changes(&mut type_state.interest, allows_legacy);
+    type_state.apply_sent_diff(&changes.diff, config, now, is_first, effects);
     DeltaRequest {
         subscribe: changes.subscribe,
         unsubscribe: changes.unsubscribe,
         initial_versions,
-        ..empty
+        ..empty_request
     }
 }
 
@@ -66,13 +67,15 @@ pub(super) fn has_changes(interest: &InterestState) -> bool {
 struct SubscriptionDelta {
     subscribe: Vec<Locator>,
     unsubscribe: Vec<Locator>,
-    sent: InterestDiff,
+    /// The changes of the interest that these are.
+    diff: InterestDiff,
 }
 
-/// Takes the changes since the last request, which count as sent. `legacy` is
-/// whether an empty list can be a wildcard for the type (S18).
-fn take_changes(interest: &mut InterestState, legacy: bool) -> SubscriptionDelta {
-    let may_be_bare = legacy && !interest.has_sent_request();
+/// Takes the changes since the last request, which count as sent.
+/// `allows_legacy` is whether an empty list can be a wildcard for the type
+/// (S18).
+fn take_changes(interest: &mut InterestState, allows_legacy: bool) -> SubscriptionDelta {
+    let may_be_bare = allows_legacy && !interest.has_sent_request();
     let subscribe = interest.list_locators(interest.added(), may_be_bare);
     let subscribes_star = interest.added().has_wildcard() && !subscribe.is_empty();
     let change = DeltaWildcard {
@@ -82,10 +85,10 @@ fn take_changes(interest: &mut InterestState, legacy: bool) -> SubscriptionDelta
     };
 
     let unsubscribe = interest.list_locators(interest.removed(), false);
-    let wildcard = interest.wildcard().after_delta(change, legacy);
+    let wildcard = interest.wildcard().after_delta(change, allows_legacy);
     SubscriptionDelta {
         subscribe,
         unsubscribe,
-        sent: interest.record_sent(wildcard),
+        diff: interest.record_sent(wildcard),
     }
 }

@@ -85,18 +85,19 @@ impl<'a> EffectCollector<'a> {
         }
     }
 
-    /// Adds that subscriptions to a name are answered: those that a variant
-    /// with these constraints is for; all of them without constraints.
+    /// Adds the subscriptions to a name that a variant with these constraints
+    /// answers; without constraints, all of them.
     pub(super) fn complete_name(&mut self, name: &Name, constraints: Option<&Constraints>) {
-        let subscriptions = self.interest.answered_by(name, constraints);
+        let subscriptions = self.interest.subscriptions_answered_by(name, constraints);
         self.complete(subscriptions);
     }
 
     /// Adds subscriptions that are answered, or complete (S51).
     pub(super) fn complete(&mut self, subscriptions: impl IntoIterator<Item = Subscription>) {
-        let with_type = |subscription| (self.type_url.clone(), subscription);
-        let complete = subscriptions.into_iter().map(with_type);
-        self.effects.complete.extend(complete);
+        let typed_subscriptions = subscriptions
+            .into_iter()
+            .map(|subscription| (self.type_url.clone(), subscription));
+        self.effects.complete.extend(typed_subscriptions);
     }
 
     /// Adds the server's error for a name or a collection (S61).
@@ -111,7 +112,8 @@ impl<'a> EffectCollector<'a> {
     pub(super) fn forget(&mut self, name: &Name) {
         let type_url = self.type_url;
         self.effects.take_back(type_url, name);
-        let forgotten = (type_url.clone(), name.clone());
-        self.effects.forgotten.push(forgotten);
+        self.effects
+            .forgotten
+            .push((type_url.clone(), name.clone()));
     }
 }

@@ -122,7 +122,7 @@ pub(super) struct Entry {
     pub(super) carried: Carried,
     /// The resource came from another server, where its version means nothing
     /// (E9).
-    pub(super) foreign: bool,
+    pub(super) is_foreign: bool,
 }
 
 impl Contents {
@@ -135,8 +135,8 @@ impl Contents {
         }
     }
 
-    /// Returns the variants as a list; without contents, or of an alias, an
-    /// empty one.
+    /// Returns the variants as a list, which is empty for an alias and without
+    /// contents.
     fn into_variants(self) -> Vec<Held> {
         match self {
             Self::Nothing | Self::Alias(_) => Vec::new(),
@@ -162,7 +162,7 @@ impl Contents {
             .binary_search_by(|variant| variant.constraints.as_ref().cmp(&constraints))
     }
 
-    /// Returns the variant with these constraints.
+    /// Returns the variant with these constraints; `None` if there is none.
     pub(super) fn variant(&self, constraints: Option<&Constraints>) -> Option<&Held> {
         let index = self.position(constraints).ok()?;
         Some(&self.variants()[index])
@@ -172,7 +172,7 @@ impl Contents {
     /// replaces. An alias becomes a name of its own.
     pub(super) fn put(&mut self, variant: Held) -> Option<Held> {
         match (self.position(variant.constraints.as_ref()), &mut *self) {
-            (Ok(_), Self::One(old)) => Some(std::mem::replace(old, variant)),
+            (Ok(_), Self::One(replaced)) => Some(std::mem::replace(replaced, variant)),
             (Ok(index), Self::Several(list)) => Some(std::mem::replace(&mut list[index], variant)),
             (Err(index), Self::One(_) | Self::Several(_)) => {
                 let mut list = std::mem::take(self).into_variants();
@@ -227,7 +227,7 @@ impl Entry {
     /// Returns whether the name of this entry is an alias of the resource with
     /// that name.
     pub(super) fn is_alias_of(&self, name: &Name) -> bool {
-        matches!(&self.contents, Contents::Alias(of) if of == name)
+        matches!(&self.contents, Contents::Alias(resource_name) if resource_name == name)
     }
 
     /// Returns whether a subscription covers the entry of this name: one of its
@@ -256,6 +256,6 @@ impl Entry {
         };
 
         let has_version = !variant.version.as_str().is_empty();
-        (!is_withdrawn && !self.foreign && has_version).then_some(&variant.version)
+        (!is_withdrawn && !self.is_foreign && has_version).then_some(&variant.version)
     }
 }

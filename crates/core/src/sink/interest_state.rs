@@ -27,40 +27,41 @@ use crate::resource::Resource;
 /// - `desired` is `sent` without `removed` and with `added`;
 /// - `removed` is in `sent` and not in `desired`;
 /// - without locators, no selector is in `removed` and in `desired`;
-/// - `listed` is made of `desired`.
+/// - `desired_list` is made of `desired`.
 #[derive(Debug)]
 pub(super) struct InterestState {
     /// The server reads locators (TP2): it tells subscriptions apart by their
     /// parameters.
-    locators: bool,
+    has_locators: bool,
     /// The parameters of the stream, which plain subscriptions have.
     stream_params: Params,
     desired: Interest,
     sent: Interest,
     added: Interest,
     removed: Interest,
-    /// Those with locators that ended on this stream.
-    ended: EndedSubscriptions,
+    /// The subscriptions that ended on this stream, if the server reads
+    /// locators.
+    ended_subscriptions: EndedSubscriptions,
     /// The state of the wildcard at the server, after the requests so far.
     wildcard: Wildcard,
     /// `desired` as requests list it, until it changes: an acknowledgement of
     /// one resource lists all names (C17).
-    listed: Option<Locators>,
+    desired_list: Option<Locators>,
 }
 
 impl InterestState {
     /// Makes the state of a type without subscriptions.
     pub(super) fn new(config: &SinkConfig) -> Self {
         Self {
-            locators: config.locators,
+            has_locators: config.locators,
             stream_params: config.node.params.clone(),
             desired: Interest::default(),
             sent: Interest::default(),
             added: Interest::default(),
             removed: Interest::default(),
-            ended: EndedSubscriptions::default(),
+            ended_subscriptions: EndedSubscriptions::default(),
             wildcard: Wildcard::default(),
-            listed: None,
+            desired_list: None,
         }
     }
 
@@ -75,12 +76,12 @@ impl InterestState {
     /// again (E9).
     pub(super) fn subscribe(&mut self, subscription: Subscription) {
         let selector = &subscription.selector;
-        let is_shared = !self.locators && self.desired.has_selector(selector);
+        let is_shared = !self.has_locators && self.desired.has_selector(selector);
         if !self.desired.insert(subscription.clone()) {
             return;
         }
 
-        self.listed = None;
+        self.desired_list = None;
         if is_shared {
             // The server was asked, or will be, on account of the others.
             for set in [&mut self.sent, &mut self.added] {
@@ -91,8 +92,8 @@ impl InterestState {
             return;
         }
 
-        if !self.locators && self.removed.has_selector(selector) {
-            let sent_subscriptions = with_selector(&self.removed, selector);
+        if !self.has_locators && self.removed.has_selector(selector) {
+            let sent_subscriptions = subscriptions_with_selector(&self.removed, selector);
             for previous in &sent_subscriptions {
                 self.removed.remove(previous);
                 self.sent.remove(previous);
@@ -110,9 +111,10 @@ impl InterestState {
         if !self.desired.remove(subscription) {
             return;
         }
-        self.listed = None;
+
+        self.desired_list = None;
         self.added.remove(subscription);
-        if !self.locators && self.desired.has_selector(&subscription.selector) {
+        if !self.has_locators && self.desired.has_selector(&subscription.selector) {
             self.sent.remove(subscription);
         } else if self.sent.has(subscription) {
             self.removed.insert(subscription.clone());
@@ -124,14 +126,14 @@ impl InterestState {
     pub(super) fn restart(&mut self) {
         self.sent = Interest::default();
         self.removed = Interest::default();
-        self.ended = EndedSubscriptions::default();
+        self.ended_subscriptions = EndedSubscriptions::default();
         self.added = self.desired.clone();
         self.wildcard = Wildcard::Never;
     }
 
     /// Records that a request with all changes is sent, after which the
-    /// wildcard has this state at the server. Returns the changes, which are
-    /// none any more.
+    /// wildcard has this state at the server. Takes the changes and returns
+    /// them.
     pub(super) fn record_sent(&mut self, wildcard: Wildcard) -> InterestDiff {
         let diff = InterestDiff {
             added: std::mem::take(&mut self.added),
@@ -139,13 +141,14 @@ impl InterestState {
         };
         for subscription in diff.removed.iter() {
             self.sent.remove(&subscription);
-            if self.locators {
-                self.ended.insert(subscription);
+            if self.has_locators {
+                self.ended_subscriptions.insert(subscription);
             }
         }
+
         self.sent.extend(diff.added.iter());
         for subscription in diff.added.iter() {
-            self.ended.remove(&subscription);
+            self.ended_subscriptions.remove(&subscription);
         }
         self.wildcard = wildcard;
         diff
@@ -153,12 +156,12 @@ impl InterestState {
 
     /// Returns whether removing these subscriptions may drop variants of names
     /// that others still cover (TP2). Called after [`Self::record_sent`], when
-    /// `sent` is without them. For a wildcard or a glob that is so if any
-    /// subscription is left: its names are not looked at. A `true` too many is
-    /// safe, since all that follows is that the next stream does not tell the
+    /// `sent` is without them. For a wildcard or a glob the names are not
+    /// looked at, so the result is true if any subscription is left. A result
+    /// that is true without need is safe: the next stream does not tell the
     /// version of the set, and is sent all of it.
     pub(super) fn may_drop_variants(&self, removed: &Interest) -> bool {
-        if !self.locators {
+        if !self.has_locators {
             return false;
         }
         removed
@@ -209,19 +212,19 @@ impl InterestState {
 
     /// Returns whether the server reads locators.
     pub(super) fn has_locators(&self) -> bool {
-        self.locators
+        self.has_locators
     }
 
     /// Lists the subscriptions that are desired as locators; see
     /// [`InterestState::list_locators`]. The list is kept until they change,
     /// since each acknowledgement in SotW has it.
     pub(super) fn list_desired(&mut self, may_be_bare: bool) -> Locators {
-        if let Some(list) = self.listed.as_ref().filter(|_| !may_be_bare) {
+        if let Some(list) = self.desired_list.as_ref().filter(|_| !may_be_bare) {
             return list.clone();
         }
         let names = Locators::from(self.list_locators(&self.desired, may_be_bare));
         // A bare list depends on more than what is desired.
-        self.listed = Some(names.clone()).filter(|_| !may_be_bare);
+        self.desired_list = Some(names.clone()).filter(|_| !may_be_bare);
         names
     }
 
@@ -230,7 +233,7 @@ impl InterestState {
     /// locators is sent each selector once, whatever parameters its
     /// subscriptions have.
     pub(super) fn list_locators(&self, interest: &Interest, may_be_bare: bool) -> Vec<Locator> {
-        let is_star_only = match self.locators {
+        let is_star_only = match self.has_locators {
             true => interest.is_plain_wildcard(),
             false => interest.is_wildcard_only(),
         };
@@ -238,18 +241,17 @@ impl InterestState {
             return Vec::new();
         }
 
-        if self.locators {
+        if self.has_locators {
             return interest
                 .iter()
                 .map(|subscription| subscription.locator())
                 .collect();
         }
+        // The subscriptions of one selector follow each other.
         let mut names: Vec<Locator> = Vec::new();
         for Subscription { selector, .. } in interest.iter() {
-            if names
-                .last()
-                .is_none_or(|last| last.name != selector.as_str())
-            {
+            let last_name = names.last().map(|locator| &*locator.name);
+            if last_name != Some(selector.as_str()) {
                 names.push(selector.as_str().into());
             }
         }
@@ -264,7 +266,7 @@ impl InterestState {
     /// Returns the subscriptions whose names are kept current: those that the
     /// server was asked for, or, before the first request of a stream, those
     /// that it has.
-    fn requested(&self) -> &Interest {
+    fn requested_interest(&self) -> &Interest {
         match self.has_sent_request() {
             true => &self.sent,
             false => &self.desired,
@@ -278,7 +280,7 @@ impl InterestState {
     /// is subscribed to and not requested yet is sent when it is; a resource
     /// that arrives before was meant for an earlier request.
     pub(super) fn is_requested(&self, name: &Name) -> bool {
-        self.requested().contains(name)
+        self.requested_interest().contains(name)
     }
 
     /// Returns whether the server was asked for the resource under any of its
@@ -295,7 +297,7 @@ impl InterestState {
         aliases: &[Name],
         constraints: Option<&Constraints>,
     ) -> bool {
-        self.matches(self.requested(), name, aliases, constraints)
+        self.matches(self.requested_interest(), name, aliases, constraints)
     }
 
     /// Returns whether a variant is for a subscription that ended on this
@@ -303,7 +305,7 @@ impl InterestState {
     pub(super) fn is_variant_ended(&self, resource: &Resource) -> bool {
         let (name, aliases) = (&resource.name, &resource.aliases);
         self.matches(
-            self.ended.as_interest(),
+            self.ended_subscriptions.as_interest(),
             name,
             aliases,
             resource.constraints.as_ref(),
@@ -320,7 +322,7 @@ impl InterestState {
         constraints: Option<&Constraints>,
     ) -> bool {
         let mut names = names_of(name, aliases);
-        match constraints.filter(|_| self.locators) {
+        match constraints.filter(|_| self.has_locators) {
             None => names.any(|name| interest.contains(name)),
             Some(constraints) => names.any(|name| {
                 let mut sets = interest.params_covering(name);
@@ -341,12 +343,12 @@ impl InterestState {
 
     /// Returns the subscriptions to this very name that a variant is for; all
     /// of them without a variant.
-    pub(super) fn answered_by(
+    pub(super) fn subscriptions_answered_by(
         &self,
         name: &Name,
         constraints: Option<&Constraints>,
     ) -> Vec<Subscription> {
-        let constraints = constraints.filter(|_| self.locators);
+        let constraints = constraints.filter(|_| self.has_locators);
         let is_for = |params: &&Params| {
             constraints.is_none_or(|constraints| constraints.matches(self.effective_params(params)))
         };
@@ -372,20 +374,22 @@ impl InterestState {
     /// Proves the invariants of the struct.
     #[cfg(test)]
     pub(super) fn check(&self) {
-        let sent = self.sent.iter();
-        let remaining = sent.filter(|subscription| !self.removed.has(subscription));
-        let expected: Interest = remaining.chain(self.added.iter()).collect();
-        assert_eq!(self.desired, expected);
+        let sent_subscriptions = self.sent.iter();
+        let remaining_subscriptions =
+            sent_subscriptions.filter(|subscription| !self.removed.has(subscription));
+        let expected_interest: Interest =
+            remaining_subscriptions.chain(self.added.iter()).collect();
+        assert_eq!(self.desired, expected_interest);
         for subscription in self.removed.iter() {
             assert!(self.sent.has(&subscription));
             assert!(!self.desired.has(&subscription));
-            assert!(self.locators || !self.desired.has_selector(&subscription.selector));
+            assert!(self.has_locators || !self.desired.has_selector(&subscription.selector));
         }
-        for subscription in self.ended.as_interest().iter() {
-            assert!(self.locators && !self.sent.has(&subscription));
+        for subscription in self.ended_subscriptions.as_interest().iter() {
+            assert!(self.has_locators && !self.sent.has(&subscription));
         }
-        if let Some(listed) = &self.listed {
-            assert_eq!(**listed, *self.list_locators(&self.desired, false));
+        if let Some(list) = &self.desired_list {
+            assert_eq!(**list, *self.list_locators(&self.desired, false));
         }
     }
 }
@@ -397,7 +401,7 @@ fn names_of<'a>(name: &'a Name, aliases: &'a [Name]) -> impl Iterator<Item = &'a
 
 /// Returns the subscriptions of an interest that have this selector, one for
 /// each set of parameters.
-fn with_selector(interest: &Interest, selector: &Selector) -> Vec<Subscription> {
+fn subscriptions_with_selector(interest: &Interest, selector: &Selector) -> Vec<Subscription> {
     let sets = interest.params_of_selector(selector);
     let with_params = |params: &Params| Subscription::new(selector.clone(), params.clone());
     sets.map(with_params).collect()

@@ -82,14 +82,15 @@ pub use verdict::{Rejection, Verdict};
 #[derive(Debug)]
 pub struct Sink {
     config: SinkConfig,
-    connected: bool,
+    /// Whether there is a stream.
+    is_connected: bool,
     /// A response came on the present stream, or on the last one if there is
     /// none.
     got_response: bool,
     /// The next request has to have the node.
-    node_due: bool,
+    is_node_due: bool,
     /// Set while no stream lived until a response (C36).
-    unreachable: Option<WatchError>,
+    unreachable_error: Option<WatchError>,
     /// In order of first subscription (E5).
     types: Vec<TypeState>,
     /// Types with an acknowledgement to send, in the order of the verdicts.
@@ -104,10 +105,10 @@ impl Sink {
     pub fn new(config: SinkConfig) -> Self {
         Self {
             config,
-            connected: false,
+            is_connected: false,
             got_response: false,
-            node_due: true,
-            unreachable: None,
+            is_node_due: true,
+            unreachable_error: None,
             types: Vec::new(),
             due_acks: VecDeque::new(),
             effects: Effects::default(),
@@ -143,10 +144,11 @@ impl Sink {
         if type_state.interest.desired().has(&subscription) {
             return Ok(());
         }
+
         type_state.subscribe(subscription.clone(), &self.config, &mut self.effects);
 
         if self.config.fetch_start == FetchStart::Subscribed
-            && let Some(timeout) = self.config.fetch_timeout.after()
+            && let Some(timeout) = self.config.fetch_timeout.duration()
         {
             type_state.start_fetch_timer(&subscription, now + timeout); // E2
         }
@@ -182,14 +184,14 @@ impl Sink {
             type_state.interest.set_stream_params(&node.params);
         }
         self.config.node = node;
-        self.node_due = true;
+        self.is_node_due = true;
     }
 
     /// Returns whether the last response of every type is acknowledged: a
     /// transport that does not look into messages reads on only then (C22).
     #[must_use]
     pub fn may_read(&self) -> bool {
-        self.connected && !self.types.iter().any(TypeState::is_busy)
+        self.is_connected && !self.types.iter().any(TypeState::is_busy)
     }
 
     /// Returns whether the last response of this type is not acknowledged yet
@@ -211,7 +213,7 @@ impl Sink {
         response: impl Into<Response>,
     ) -> Result<Delivery, SinkError> {
         let response = response.into();
-        if !self.connected {
+        if !self.is_connected {
             return Err(SinkError::NotConnected);
         }
         if response.mode() != self.config.mode {
@@ -255,13 +257,14 @@ impl Sink {
             nonce: nonce.clone(),
         };
         let index = self.index(type_url).ok_or_else(not_judging)?;
-        let pending = self.types[index]
+        let pending_verdict = self.types[index]
             .take_pending(nonce)
             .ok_or_else(not_judging)?;
 
         let first_event = self.effects.events.len();
         let (type_state, effects) = (&mut self.types[index], &mut self.effects);
-        let is_acked = type_state.apply_verdict(pending, verdict, &self.config, now, effects);
+        let is_acked =
+            type_state.apply_verdict(pending_verdict, verdict, &self.config, now, effects);
         self.recover(first_event);
         self.due_acks.push_back(index);
         Ok(is_acked)
@@ -272,7 +275,7 @@ impl Sink {
     /// of first subscription (E5). A request that is returned counts as sent.
     /// `None` if there is no stream or nothing to send.
     pub fn poll_request(&mut self, now: Moment) -> Option<Request> {
-        if !self.connected {
+        if !self.is_connected {
             return None;
         }
 
@@ -283,17 +286,18 @@ impl Sink {
             None => self.types.iter().position(has_changes)?,
         };
 
-        let sends_node = std::mem::take(&mut self.node_due) || self.config.node_every_request;
+        let sends_node = std::mem::take(&mut self.is_node_due) || self.config.node_every_request;
         let node = sends_node.then(|| self.config.node.clone()); // C16, E14
         let effects = &mut self.effects;
         Some(self.types[index].build_request(node, &self.config, now, effects))
     }
 
-    /// Returns the next moment at which to call [`Sink::handle_timeout`].
+    /// Returns the next moment at which to call [`Sink::handle_timeout`];
+    /// `None` if nothing has a deadline.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
-        let next = |type_state: &TypeState| type_state.cache.timers.next();
-        self.types.iter().filter_map(next).min()
+        let next_deadline = |type_state: &TypeState| type_state.cache.timers.next();
+        self.types.iter().filter_map(next_deadline).min()
     }
 
     /// Handles deadlines that have passed: names without a response, and

@@ -55,50 +55,53 @@ impl VariantFilter<'_> {
         let counts = count_variants(resources);
         let is_contested = |resource: &Arc<Resource>| {
             let is_several = counts.get(&resource.name).is_some_and(|count| *count > 1);
-            is_several || self.others_held(resource).next().is_some()
+            is_several || self.other_held_variants(resource).next().is_some()
         };
         if !resources.iter().any(is_contested) {
             return rejections;
         }
 
-        let accepted = self.accept_contested(resources, is_contested);
+        let accepted_variants = self.accept_contested(resources, is_contested);
         resources.retain(|resource| {
-            let of_name = accepted.get(&resource.name);
-            let is_accepted = of_name.is_some_and(|list| list.contains(&resource.constraints));
+            let accepted_constraints = accepted_variants.get(&resource.name);
+            let is_accepted =
+                accepted_constraints.is_some_and(|list| list.contains(&resource.constraints));
             if is_accepted || !is_contested(resource) {
                 return true;
             }
-            let rival = self.find_rival(resource, &accepted);
-            rejections.push(ambiguous(resource, rival.flatten().as_ref()));
+            let rival = self.find_rival(resource, &accepted_variants);
+            rejections.push(reject_ambiguous(resource, rival.flatten().as_ref()));
             false
         });
         rejections
     }
 
-    /// Returns the constraints of the contested variants that are accepted: of
-    /// which a client cannot match a held variant, or an accepted one, as well.
-    /// Variants that are held are tried first, so that they stay.
+    /// Returns the constraints of the contested variants that are accepted: no
+    /// client that matches such a variant can also match a held variant, or
+    /// another accepted one. Variants that are held are tried first, so that
+    /// they stay.
     fn accept_contested(
         &self,
         resources: &[Arc<Resource>],
         is_contested: impl Fn(&Arc<Resource>) -> bool,
     ) -> AcceptedVariants {
-        let mut accepted = AcceptedVariants::new();
-        for is_first in [true, false] {
-            let of_turn = |resource: &&Arc<Resource>| self.is_held(resource) == is_first;
-            for resource in resources.iter().filter(of_turn) {
-                if is_contested(resource) && self.find_rival(resource, &accepted).is_none() {
-                    let of_name = accepted.entry(resource.name.clone()).or_default();
-                    of_name.push(resource.constraints.clone());
+        let mut accepted_variants = AcceptedVariants::new();
+        for tries_held in [true, false] {
+            let has_turn = |resource: &&Arc<Resource>| self.is_held(resource) == tries_held;
+            for resource in resources.iter().filter(has_turn) {
+                if is_contested(resource) && self.find_rival(resource, &accepted_variants).is_none()
+                {
+                    let list = accepted_variants.entry(resource.name.clone()).or_default();
+                    list.push(resource.constraints.clone());
                 }
             }
         }
-        accepted
+        accepted_variants
     }
 
     /// Returns whether a variant is for a subscription. If not, a reason is
-    /// added to `rejected`, unless the subscription has just ended.
-    fn is_for_subscription(&self, resource: &Resource, rejected: &mut Vec<Rejection>) -> bool {
+    /// added to `rejections`, unless the subscription has just ended.
+    fn is_for_subscription(&self, resource: &Resource, rejections: &mut Vec<Rejection>) -> bool {
         let (name, aliases) = (&resource.name, &resource.aliases);
         let constraints = resource.constraints.as_ref();
         if self
@@ -110,7 +113,7 @@ impl VariantFilter<'_> {
         if !self.interest.is_variant_ended(resource) {
             let clients = resource.clients();
             let reason = format!("no subscription has parameters that match [{clients}]");
-            rejected.push(Rejection::of(name, reason));
+            rejections.push(Rejection::of(name, reason));
         }
         false
     }
@@ -122,14 +125,15 @@ impl VariantFilter<'_> {
         entry.is_some_and(|entry| entry.contents.variant(constraints).is_some())
     }
 
-    /// Returns the other variants of the resource's name that are held and stay
-    /// so beside it: none that the response removes or leaves out, none from an
-    /// earlier stream, and none without a subscription.
-    fn others_held<'b>(&'b self, resource: &'b Resource) -> impl Iterator<Item = &'b Held> {
+    /// Returns the other variants of the resource's name that are held and that
+    /// stay. A variant does not stay if the response removes it or leaves it
+    /// out, if it is from an earlier stream, or if no subscription is left that
+    /// it is for.
+    fn other_held_variants<'b>(&'b self, resource: &'b Resource) -> impl Iterator<Item = &'b Held> {
         let name = &resource.name;
         let entry = self.cache.entries.get(name);
-        let entry = entry.filter(|entry| entry.carried == Carried::No && !self.lists_all);
         let variants = entry
+            .filter(|entry| entry.carried == Carried::No && !self.lists_all)
             .into_iter()
             .flat_map(|entry| entry.contents.variants());
         variants.filter(move |variant| {
@@ -141,24 +145,24 @@ impl VariantFilter<'_> {
     }
 
     /// Returns the constraints of a variant that a client could match beside
-    /// this resource: a held one, or one of the `accepted` from the same
-    /// response. `None` if there is none; `Some(None)` is a variant without
-    /// constraints.
+    /// this resource: a held one, or one of the `accepted_variants` from the
+    /// same response. `None` if there is none; `Some(None)` is a variant
+    /// without constraints.
     fn find_rival(
         &self,
         resource: &Resource,
-        accepted: &AcceptedVariants,
+        accepted_variants: &AcceptedVariants,
     ) -> Option<Option<Constraints>> {
         let constraints = resource.constraints.as_ref();
-        let locators = self.interest.has_locators();
-        let held_constraints = self.others_held(resource);
-        let held_constraints = held_constraints.map(|variant| variant.constraints.as_ref());
-        let accepted_constraints = accepted.get(&resource.name).into_iter().flatten();
-        let accepted_constraints = accepted_constraints
+        let has_locators = self.interest.has_locators();
+        let held_variants = self.other_held_variants(resource);
+        let held_constraints = held_variants.map(|variant| variant.constraints.as_ref());
+        let accepted_list = accepted_variants.get(&resource.name).into_iter().flatten();
+        let accepted_constraints = accepted_list
             .map(Option::as_ref)
             .filter(|other| *other != constraints);
         let mut candidates = held_constraints.chain(accepted_constraints);
-        let rival = candidates.find(|other| is_ambiguous(*other, constraints, locators))?;
+        let rival = candidates.find(|other| is_ambiguous(*other, constraints, has_locators))?;
         Some(rival.cloned())
     }
 }
@@ -178,7 +182,7 @@ fn count_variants(resources: &[Arc<Resource>]) -> BTreeMap<Name, usize> {
 
 /// Makes the rejection of a variant that a client could match beside a `rival`;
 /// `None` is a rival without constraints.
-fn ambiguous(resource: &Resource, rival: Option<&Constraints>) -> Rejection {
+fn reject_ambiguous(resource: &Resource, rival: Option<&Constraints>) -> Rejection {
     let clients = resource.clients();
     let rival = rival.cloned().unwrap_or_else(Constraints::always);
     let reason = format!("a client could match both [{clients}] and [{rival}], which is held");

@@ -57,9 +57,9 @@ pub(super) struct PendingVerdict {
     /// kept (C21).
     pub(super) is_partial: bool,
     /// Rejections that do not depend on the owner's verdict.
-    pub(super) over_limits: Vec<Rejection>,
+    pub(super) limit_rejections: Vec<Rejection>,
     /// Variants that are rejected while others of their names are used (TP2).
-    pub(super) refused: Vec<Rejection>,
+    pub(super) variant_rejections: Vec<Rejection>,
 }
 
 /// Finds a contradiction in a response: a name that occurs twice, or in two
@@ -119,8 +119,8 @@ impl<'a> Mentions<'a> {
     }
 }
 
-/// Fails with the name unless it is mentioned for the first time in its role,
-/// as the caller has found.
+/// Fails with the name unless `is_first`: the caller has found that the name is
+/// mentioned for the first time in its role.
 fn check_first(is_first: bool, name: &Name) -> Result<(), &Name> {
     if is_first { Ok(()) } else { Err(name) }
 }
@@ -163,8 +163,8 @@ impl PendingVerdict {
             is_whole_set: is_whole_set(&incoming),
             is_partial: false,
             version: incoming.version,
-            over_limits: Vec::new(),
-            refused: Vec::new(),
+            limit_rejections: Vec::new(),
+            variant_rejections: Vec::new(),
             delivery: Delivery {
                 type_url: incoming.type_url,
                 nonce: incoming.nonce,
@@ -192,16 +192,16 @@ impl PendingVerdict {
         };
         let resources = &mut self.delivery.resources;
         let listed_count = resources.len();
-        self.refused = filter.refuse(resources);
+        self.variant_rejections = filter.refuse(resources);
         // What is left out without a rejection is not kept either.
-        self.is_partial |= resources.len() + self.refused.len() < listed_count;
+        self.is_partial |= resources.len() + self.variant_rejections.len() < listed_count;
     }
 
     /// Adds a resource to the delivery, or rejects it if a name of it is too
     /// long.
     fn add_resource(&mut self, wire_resource: WireResource, limits: &Limits) {
         if let Some(rejection) = reject_long_name(&wire_resource.resource, limits) {
-            self.over_limits.push(rejection);
+            self.limit_rejections.push(rejection);
             return;
         }
         match wire_resource.form {
@@ -222,9 +222,10 @@ impl Delivery {
             .retain(|name| is_cached(name) || names_collection(name));
         self.removed_variants.retain(|(name, _)| is_cached(name));
 
-        let longest = limits.name_bytes;
-        self.errors
-            .retain(|(name, _)| name.as_str().len() <= longest && interest.accepts_error_for(name));
+        let max_bytes = limits.name_bytes;
+        self.errors.retain(|(name, _)| {
+            name.as_str().len() <= max_bytes && interest.accepts_error_for(name)
+        });
         for (_, error) in &mut self.errors {
             clip_error(error, limits.error_bytes);
         }
@@ -245,18 +246,18 @@ fn reject_long_name(resource: &Resource, limits: &Limits) -> Option<Rejection> {
 
 /// Cuts the message of an error to a number of bytes. An error that is short
 /// enough is not copied.
-fn clip_error(error: &mut Arc<ResourceError>, longest: usize) {
-    if error.message.len() > longest {
+fn clip_error(error: &mut Arc<ResourceError>, max_bytes: usize) {
+    if error.message.len() > max_bytes {
         *error = Arc::new(ResourceError {
             code: error.code,
-            message: clip(&error.message, longest).into(),
+            message: clip(&error.message, max_bytes).into(),
         });
     }
 }
 
 /// Cuts a text to a number of bytes, at a character boundary.
-pub(super) fn clip(text: &str, longest: usize) -> &str {
-    let mut end = longest.min(text.len());
+pub(super) fn clip(text: &str, max_bytes: usize) -> &str {
+    let mut end = max_bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }

@@ -38,7 +38,7 @@ impl Sink {
     #[must_use]
     pub fn replay(&self, type_url: &TypeUrl, name: &Name) -> Option<Event> {
         let cache = &self.types[self.index(type_url)?].cache;
-        cache.replay(type_url, name, self.unreachable.as_ref())
+        cache.replay(type_url, name, self.unreachable_error.as_ref())
     }
 
     /// Returns when the TTL of a resource runs out, if it has one (E10).

@@ -27,7 +27,7 @@ impl Sink {
     /// subscriptions of another stream (C19). Responses without a verdict are
     /// dropped.
     pub fn handle_connected(&mut self) {
-        self.connected = true;
+        self.is_connected = true;
         self.got_response = false;
         self.reset_stream_state();
     }
@@ -36,8 +36,8 @@ impl Sink {
     /// that is an error, which is reported to every watcher (C36), but not
     /// twice in a row (C28).
     pub fn handle_disconnected(&mut self, reason: impl Into<Arc<str>>) {
-        let got_response = self.connected && self.got_response;
-        self.connected = false;
+        let got_response = self.is_connected && self.got_response;
+        self.is_connected = false;
         self.got_response = got_response;
         self.reset_stream_state();
         if got_response {
@@ -45,7 +45,7 @@ impl Sink {
         }
 
         let error = WatchError::new(Cause::Unreachable, reason);
-        if self.unreachable.as_ref() == Some(&error) {
+        if self.unreachable_error.as_ref() == Some(&error) {
             return; // C28
         }
 
@@ -53,13 +53,13 @@ impl Sink {
             cache.report_unreachable(&error, collector);
         };
         self.report_to_watchers(report);
-        self.unreachable = Some(error);
+        self.unreachable_error = Some(error);
     }
 
     /// Resets the state that belongs to one stream: nonces, sent requests, and
     /// the fetch timers that started with them (C33).
     fn reset_stream_state(&mut self) {
-        self.node_due = true;
+        self.is_node_due = true;
         self.due_acks.clear();
         for type_state in &mut self.types {
             type_state.restart(&self.config, &mut self.effects);
@@ -87,21 +87,23 @@ impl Sink {
     /// event from `first_event` on, which tells of a newer state. Nothing is
     /// reported if the server was not unreachable.
     pub(super) fn recover(&mut self, first_event: usize) {
-        if self.unreachable.take().is_none() {
+        if self.unreachable_error.take().is_none() {
             return;
         }
-        let newer: BTreeSet<(TypeUrl, Name)> = self.effects.events[first_event..]
+
+        let newer_subjects: BTreeSet<(TypeUrl, Name)> = self.effects.events[first_event..]
             .iter()
             .map(Event::subject)
             .collect();
         self.report_to_watchers(|cache, collector| {
             let type_url = collector.type_url;
-            let is_newer = |name: &Name| newer.contains(&(type_url.clone(), name.clone()));
+            let is_newer = |name: &Name| newer_subjects.contains(&(type_url.clone(), name.clone()));
             cache.report_reachable(is_newer, collector);
         });
     }
 
-    /// Collects the events that `report` has for the watchers of each type.
+    /// Calls `report` with the cache of each type, and with a collector for the
+    /// events that it reports to watchers.
     fn report_to_watchers(&mut self, report: impl Fn(&Cache, &mut EffectCollector<'_>)) {
         let (config, effects) = (&self.config, &mut self.effects);
         for state in &self.types {

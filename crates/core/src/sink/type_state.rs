@@ -48,6 +48,7 @@ enum AckState {
     Due(Option<ErrorDetail>),
 }
 
+/// One resource type of a sink; see the module's documentation.
 #[derive(Debug)]
 pub(super) struct TypeState {
     pub(super) type_url: TypeUrl,
@@ -56,10 +57,10 @@ pub(super) struct TypeState {
     completion: Completion,
     /// The version of the last set that was ACKed; outlives streams (C19).
     pub(super) version: Option<Version>,
-    /// Nothing of that set is subscribed to any more, or not all of it was or is
-    /// kept. On a new stream, the version would tell the server that there is
-    /// nothing to send.
-    version_is_void: bool,
+    /// Whether the version must not be told on a new stream: nothing of the set
+    /// is subscribed to any more, or a part of it was not kept. The version
+    /// would tell the server that there is nothing to send.
+    is_version_void: bool,
     /// The nonce of the last response on this stream. An empty one cannot be
     /// referred to.
     pub(super) nonce: Option<Nonce>,
@@ -75,7 +76,7 @@ impl TypeState {
             cache: Cache::default(),
             completion: Completion::default(),
             version: None,
-            version_is_void: false,
+            is_version_void: false,
             nonce: None,
             ack_state: AckState::default(),
         }
@@ -93,10 +94,11 @@ impl TypeState {
             .for_each(|scope| self.completion.remove(&scope));
         self.completion.restart();
         self.cache.timers.cancel(&Deadline::Silence);
+
         self.evict(&unsent_removals, config, effects);
         // A version stands for the whole set: on a new stream, after a part was
         // dropped, it would keep the server from sending that part.
-        let was_version_void = std::mem::take(&mut self.version_is_void);
+        let was_version_void = std::mem::take(&mut self.is_version_void);
         if was_version_void || !unsent_removals.is_empty() {
             self.version = None;
         }
@@ -120,11 +122,11 @@ impl TypeState {
         config: &SinkConfig,
         effects: &mut Effects,
     ) {
-        let failed_names = self.cache.failed_names(&subscription.selector);
-        let failed_names = failed_names
+        let candidates = self.cache.failed_names(&subscription.selector);
+        let failed_names: Vec<Name> = candidates
             .into_iter()
-            .filter(|name| !self.interest.is_desired(name));
-        let failed_names: Vec<Name> = failed_names.collect();
+            .filter(|name| !self.interest.is_desired(name))
+            .collect();
 
         if let Selector::Name(name) = &subscription.selector {
             self.cache.add_entry(name);
@@ -140,11 +142,11 @@ impl TypeState {
         }
     }
 
-    /// Lets a new subscription take part in what the server has said already:
-    /// it was asked for it a moment ago, or for its selector with other
-    /// parameters that it does not tell apart. A wildcard or glob gets the
-    /// stage of those others then. Returns whether the server has answered the
-    /// subscription.
+    /// Returns whether the server has answered a new subscription already. That
+    /// is possible if the server was asked for it a moment ago, or for its
+    /// selector with other parameters, which the server does not tell apart. In
+    /// the latter case a wildcard or glob gets the stage of the subscription
+    /// with the other parameters.
     fn adopt_answer(&mut self, subscription: &Subscription) -> bool {
         if !self.interest.sent().has(subscription) {
             return false;
@@ -169,7 +171,7 @@ impl TypeState {
         effects: &mut Effects,
     ) {
         self.interest.unsubscribe(subscription);
-        self.version_is_void |= self.interest.desired().is_empty();
+        self.is_version_void |= self.interest.desired().is_empty();
         if !self.interest.sent().has(subscription) {
             self.completion.remove(subscription);
             let mut collector =
@@ -253,62 +255,63 @@ impl TypeState {
         now: Moment,
         effects: &mut Effects,
     ) -> bool {
-        let mut rejections = std::mem::take(&mut pending.over_limits);
+        let mut rejections = std::mem::take(&mut pending.limit_rejections);
         rejections.extend(verdict.rejected);
-        let (complete, silence) = self.complete_scopes(&pending, &rejections, config);
+        let (complete_scopes, silence) = self.complete_scopes(&pending, &rejections, config);
         if let Some(silence) = silence {
             self.cache.timers.set(Deadline::Silence, now + silence);
         }
+
         let applier = VerdictApplier {
             pending: &pending,
-            rejected: &rejections,
-            longest_error: config.limits.error_bytes,
+            rejections: &rejections,
+            max_error_bytes: config.limits.error_bytes,
             now,
         };
         let mut collector = EffectCollector::new(&self.type_url, &self.interest, config, effects);
         applier.apply(&mut self.cache, &mut collector);
-        self.cache.drop_unlisted(&complete, &mut collector);
-        collector.complete(self.completion.take_news(&complete));
+        self.cache.drop_unlisted(&complete_scopes, &mut collector);
+        collector.complete(self.completion.take_news(&complete_scopes));
 
-        rejections.append(&mut pending.refused);
+        rejections.append(&mut pending.variant_rejections);
         let is_acked = rejections.is_empty();
         if is_acked && pending.version.is_some() {
             // C18: only a response without an error changes the version.
             self.version = pending.version;
-            self.version_is_void = self.interest.desired().is_empty() || pending.is_partial;
+            self.is_version_void = self.interest.desired().is_empty() || pending.is_partial;
         }
         self.ack_state = AckState::Due(nack_detail(&rejections, config));
         is_acked
     }
 
     /// Returns the wildcards and globs that are complete with a response, and
-    /// how long the server has to be silent until others are. A whole set with
-    /// a resource whose name cannot be read is not complete (C31), and
-    /// heartbeats tell of nothing else.
+    /// how long the server has to be silent until others are; `None` if no
+    /// other waits. A whole set with a resource whose name cannot be read is
+    /// not complete (C31), and heartbeats say nothing about other names.
     fn complete_scopes(
         &mut self,
         pending: &PendingVerdict,
-        rejected: &[Rejection],
+        rejections: &[Rejection],
         config: &SinkConfig,
     ) -> (Vec<Subscription>, Option<Duration>) {
         let delivery = &pending.delivery;
         let failed_names = delivery.errors.iter().map(|(name, _)| name);
         let collections = failed_names.chain(&delivery.removed);
-        let mut complete: Vec<Subscription> = collections
+        let mut complete_scopes: Vec<Subscription> = collections
             .flat_map(|name| self.completion.complete_collection(name))
             .collect();
 
-        let are_names_readable = rejected.iter().all(|rejection| rejection.name.is_some());
+        let are_names_readable = rejections.iter().all(|rejection| rejection.name.is_some());
         if !are_names_readable || !delivery.heartbeats.is_empty() {
-            return (complete, None);
+            return (complete_scopes, None);
         }
         let extent = match pending.is_whole_set {
             true => Extent::Whole,
             false => Extent::Part,
         };
-        let (completed, silence) = self.completion.record_response(extent, config.silence);
-        complete.extend(completed);
-        (complete, silence)
+        let (more_scopes, silence) = self.completion.record_response(extent, config.silence);
+        complete_scopes.extend(more_scopes);
+        (complete_scopes, silence)
     }
 
     /// Returns whether there is a request to send besides an acknowledgement.
@@ -321,9 +324,9 @@ impl TypeState {
         }
     }
 
-    /// Builds the next request, which counts as sent. Called only if an
-    /// acknowledgement or a change is due: otherwise it would be a request that
-    /// says nothing.
+    /// Builds the next request, which counts as sent. The caller has found that
+    /// an acknowledgement or a change is due; otherwise the request would say
+    /// nothing.
     pub(super) fn build_request(
         &mut self,
         node: Option<Node>,
@@ -361,23 +364,23 @@ impl TypeState {
 
     /// Applies a sent request: evicts names that it unsubscribes from, and
     /// starts the fetch timers of names that it subscribes to (C32).
-    pub(super) fn apply_sent(
+    pub(super) fn apply_sent_diff(
         &mut self,
-        sent: &InterestDiff,
+        diff: &InterestDiff,
         config: &SinkConfig,
         now: Moment,
         is_first: bool,
         effects: &mut Effects,
     ) {
-        self.evict(&sent.removed, config, effects);
+        self.evict(&diff.removed, config, effects);
         // The set that the version stands for may have variants that are dropped
         // now. A server that took them for held could send them again.
-        self.version_is_void |= self.interest.may_drop_variants(&sent.removed);
-        self.completion.record_sent(sent, is_first);
+        self.is_version_void |= self.interest.may_drop_variants(&diff.removed);
+        self.completion.record_sent(diff, is_first);
         if let (Some(timeout), FetchStart::Sent) =
-            (config.fetch_timeout.after(), config.fetch_start)
+            (config.fetch_timeout.duration(), config.fetch_start)
         {
-            for (name, params) in sent.added.names() {
+            for (name, params) in diff.added.names() {
                 self.cache
                     .start_fetch_timer(name, params, &self.interest, now + timeout);
             }
@@ -385,9 +388,14 @@ impl TypeState {
     }
 
     /// Evicts the names and variants that only these subscriptions covered.
-    fn evict(&mut self, removed: &Interest, config: &SinkConfig, effects: &mut Effects) {
+    fn evict(
+        &mut self,
+        removed_subscriptions: &Interest,
+        config: &SinkConfig,
+        effects: &mut Effects,
+    ) {
         let mut collector = EffectCollector::new(&self.type_url, &self.interest, config, effects);
-        for subscription in removed.iter() {
+        for subscription in removed_subscriptions.iter() {
             self.cache
                 .forget_subscription(&subscription, &mut collector);
         }
@@ -406,9 +414,9 @@ impl TypeState {
                         .time_out(&name, params, state, error, &mut collector);
                 }
                 Deadline::Silence => {
-                    let complete = self.completion.complete_silent();
-                    self.cache.drop_unlisted(&complete, &mut collector);
-                    collector.complete(self.completion.take_news(&complete));
+                    let complete_scopes = self.completion.complete_silent();
+                    self.cache.drop_unlisted(&complete_scopes, &mut collector);
+                    collector.complete(self.completion.take_news(&complete_scopes));
                 }
                 Deadline::Ttl(name, constraints) => {
                     self.cache

@@ -73,12 +73,12 @@ impl Verdict {
 
 /// Makes the error of a NACK: all reasons in one text, cut to the limit of
 /// bytes (E8). `None` if nothing is rejected, which makes it an ACK.
-pub(super) fn nack_detail(rejected: &[Rejection], config: &SinkConfig) -> Option<ErrorDetail> {
-    let longest = config.limits.error_bytes;
+pub(super) fn nack_detail(rejections: &[Rejection], config: &SinkConfig) -> Option<ErrorDetail> {
+    let max_bytes = config.limits.error_bytes;
     let mut message = String::new();
-    for rejection in rejected {
+    for rejection in rejections {
         // The rest would be cut anyway.
-        if message.len() > longest {
+        if message.len() > max_bytes {
             break;
         }
         let separator = if message.is_empty() { "" } else { "; " };
@@ -90,8 +90,8 @@ pub(super) fn nack_detail(rejected: &[Rejection], config: &SinkConfig) -> Option
         message.push_str(&rejection.reason);
     }
 
-    message.truncate(clip(&message, longest).len());
-    (!rejected.is_empty()).then(|| ErrorDetail {
+    message.truncate(clip(&message, max_bytes).len());
+    (!rejections.is_empty()).then(|| ErrorDetail {
         code: config.nack_code.number(),
         message,
     })
@@ -100,8 +100,8 @@ pub(super) fn nack_detail(rejected: &[Rejection], config: &SinkConfig) -> Option
 /// Applies a response, as far as its verdict allows.
 pub(super) struct VerdictApplier<'a> {
     pub(super) pending: &'a PendingVerdict,
-    pub(super) rejected: &'a [Rejection],
-    pub(super) longest_error: usize,
+    pub(super) rejections: &'a [Rejection],
+    pub(super) max_error_bytes: usize,
     pub(super) now: Moment,
 }
 
@@ -126,7 +126,7 @@ impl VerdictApplier<'_> {
     /// Stores the accepted resources that are still requested, and renews TTLs.
     /// An accepted resource without a body is a negative answer (S35).
     fn apply_resources(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
-        for resource in self.accepted() {
+        for resource in self.accepted_resources() {
             // An unsubscription may have been sent meanwhile.
             let (name, constraints) = (&resource.name, resource.constraints.as_ref());
             let interest = collector.interest;
@@ -137,6 +137,7 @@ impl VerdictApplier<'_> {
                 cache.delete(&resource.name, collector);
                 continue;
             }
+
             cache.store(resource, collector);
             cache.refresh_ttl(collector.type_url, resource, self.now);
         }
@@ -147,7 +148,7 @@ impl VerdictApplier<'_> {
     }
 
     /// Returns the resources that no rejection names.
-    fn accepted(&self) -> impl Iterator<Item = &Arc<Resource>> {
+    fn accepted_resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
         let rejected_names = self.rejected_names();
         let resources = self.pending.delivery.resources.iter();
         resources.filter(move |resource| !rejected_names.contains(&resource.name))
@@ -156,24 +157,24 @@ impl VerdictApplier<'_> {
     /// Returns the names that rejections have. Rejections of the whole response
     /// have none.
     fn rejected_names(&self) -> BTreeSet<&Name> {
-        let names = self.rejected.iter().map(|rejection| &rejection.name);
+        let names = self.rejections.iter().map(|rejection| &rejection.name);
         names.flatten().collect()
     }
 
-    /// Records the rejections that have a name as errors of their names: of a
-    /// resource by the policy for data errors, of a variant beside the others,
-    /// which stay in use.
+    /// Records the rejections that have a name as errors of their names. For a
+    /// rejected resource the policy for data errors decides what becomes of the
+    /// value; beside a refused variant the other variants stay in use.
     fn apply_rejections(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
-        for rejection in self.rejected {
+        for rejection in self.rejections {
             // C27: without a name only the server is told.
             if let Some(name) = &rejection.name {
-                let reason = clip(&rejection.reason, self.longest_error);
+                let reason = clip(&rejection.reason, self.max_error_bytes);
                 let error = WatchError::new(Cause::Rejected, reason);
                 cache.fail(name, CacheState::Nacked, error, collector);
             }
         }
-        for Rejection { name, reason } in &self.pending.refused {
-            let error = WatchError::new(Cause::Rejected, clip(reason, self.longest_error));
+        for Rejection { name, reason } in &self.pending.variant_rejections {
+            let error = WatchError::new(Cause::Rejected, clip(reason, self.max_error_bytes));
             if let Some(name) = name {
                 cache.refuse_variant(name, error, collector);
             }
@@ -197,10 +198,10 @@ impl VerdictApplier<'_> {
     /// are stored: the name is never without a variant in between (TP2). A
     /// variant whose successor is rejected stays.
     fn replace_variants(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
-        let rejected = self.rejected_names();
-        let present = self.present_names();
+        let rejected_names = self.rejected_names();
+        let present_names = self.present_names();
         for (name, constraints) in &self.pending.delivery.removed_variants {
-            if present.contains(name) && !rejected.contains(name) {
+            if present_names.contains(name) && !rejected_names.contains(name) {
                 cache.delete_variant(name, constraints.as_ref(), collector);
             }
         }
@@ -226,7 +227,7 @@ impl VerdictApplier<'_> {
         // C31: a resource without a readable name may be any of the missing
         // ones.
         let are_names_readable = self
-            .rejected
+            .rejections
             .iter()
             .all(|rejection| rejection.name.is_some());
         if self.pending.is_whole_set && are_names_readable {
@@ -239,10 +240,10 @@ impl VerdictApplier<'_> {
     /// response does not list, keep theirs.
     fn drop_unlisted_variants(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         type Variant<'a> = (&'a Name, Option<&'a Constraints>);
-        let accepted_resources = self.accepted();
-        let variants =
-            accepted_resources.map(|resource| (&resource.name, resource.constraints.as_ref()));
-        let listed_variants: BTreeSet<Variant<'_>> = variants.collect();
+        let listed_variants: BTreeSet<Variant<'_>> = self
+            .accepted_resources()
+            .map(|resource| (&resource.name, resource.constraints.as_ref()))
+            .collect();
 
         for (name, _) in &listed_variants {
             let entry = cache.entries.get(*name);
@@ -259,11 +260,11 @@ impl VerdictApplier<'_> {
         }
     }
 
-    /// Returns the names that the response speaks of, and that are not absent
-    /// therefore: an invalid resource is not (C31), nor is one that has an
-    /// error (C43).
+    /// Returns the names that the response mentions without removing them. None
+    /// of them is absent, not even a name whose resource is invalid (C31) or
+    /// that has an error (C43).
     fn present_names(&self) -> BTreeSet<&Name> {
-        let refusals = self.pending.refused.iter();
+        let refusals = self.pending.variant_rejections.iter();
         let mut names: BTreeSet<&Name> = refusals
             .filter_map(|rejection| rejection.name.as_ref())
             .collect();

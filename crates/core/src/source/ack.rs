@@ -23,9 +23,9 @@ pub(crate) struct AckEffects {
 impl TypeStream {
     /// Handles an ACK, of this response and all before it: writes their updates
     /// into the client cache, and moves cursors. Returns its effects on other
-    /// types; replaced resources only if their references drain (S73). The
-    /// nonce must be that of a pending response, or all pending responses would
-    /// count as ACKed.
+    /// types. They list replaced resources only for a type whose references
+    /// drain (S73). The nonce must be that of a pending response, or all
+    /// pending responses would count as ACKed.
     pub(crate) fn handle_ack(&mut self, db: &mut Database, nonce: &Nonce) -> AckEffects {
         let mut effects = AckEffects::default();
         let had_unknown_bodies = self.client_cache.has_unknown_bodies();
@@ -36,6 +36,7 @@ impl TypeStream {
             if self.kind.drains || self.dialect == Dialect::Standard {
                 self.collect_replacements(db, &pending_ack, &mut effects.replacements);
             }
+
             self.clear_unverified(&pending_ack);
             self.acked_version = pending_ack
                 .version
@@ -63,11 +64,12 @@ impl TypeStream {
     /// may have replaced, those of earlier pending responses included.
     pub(crate) fn pending_replacements(&self, db: &mut Database) -> Vec<Replacement> {
         let mut replacements = Vec::new();
-        let mut upserts: Vec<Arc<Resource>> = Vec::new();
+        let mut earlier_upserts: Vec<Arc<Resource>> = Vec::new();
         for pending_ack in self.client_cache.pending_acks() {
             self.collect_replacements(db, pending_ack, &mut replacements);
-            // It replaces resources of the responses before it, too.
-            for upsert in &upserts {
+
+            // A response replaces resources of the responses before it, too.
+            for upsert in &earlier_upserts {
                 let mut held_resources = vec![CachedResource::accepted(upsert)];
                 self.apply_pending_to(pending_ack, &upsert.name, &mut held_resources);
                 let successors = held_resources
@@ -76,7 +78,7 @@ impl TypeStream {
                     .collect();
                 replacements.push((Arc::clone(upsert), successors));
             }
-            upserts.extend(pending_ack.resources().cloned());
+            earlier_upserts.extend(pending_ack.resources().cloned());
         }
         replacements
     }
@@ -99,6 +101,8 @@ impl TypeStream {
         names.dedup();
 
         for name in names {
+            // The response may replace what the client holds now, and what a
+            // pending response before it brought.
             let mut held_resources = self.client_cache.held(db, name);
             let mut replaced_resources: Vec<_> = held_resources
                 .iter()
@@ -106,6 +110,7 @@ impl TypeStream {
                 .collect();
             let updates = pending_ack.updates_of(name).iter();
             replaced_resources.extend(updates.filter_map(|update| update.earlier_resource.clone()));
+
             self.apply_pending_to(pending_ack, name, &mut held_resources);
             let successors: Vec<_> = held_resources
                 .into_iter()
@@ -142,6 +147,7 @@ impl TypeStream {
             }
             return;
         }
+
         for (name, item) in advance.items() {
             for record in self.client_cache.held(db, name) {
                 replacements.push((record.resource, item.iter().cloned().collect()));
@@ -236,10 +242,10 @@ impl TypeStream {
         self.subscriptions.record_answer(subscription, kind, error);
     }
 
-    /// Writes the items of an ACKed advance into the client cache where the
-    /// cursor's position does not cover them: names that became exceptions in
-    /// the meantime, and names of a closed cursor that the client subscribed to
-    /// again.
+    /// Writes the items of an ACKed advance into the client cache, except those
+    /// that the cursor's position covers. Left are names that became exceptions
+    /// in the meantime, and names of a closed cursor that the client subscribed
+    /// to again.
     fn record_advance(&mut self, db: &mut Database, advance: &Advance) {
         let is_closed = advance.cursor.is_none();
         if !is_closed && self.client_cache.exceptions().is_empty() {
@@ -304,21 +310,22 @@ impl TypeStream {
         // If nearly all exceptions have a reason, checking each costs more than
         // keeping the few that have none: a client that NACKs thousands of
         // resources sends thousands of NACKs.
-        let reasons =
+        let reason_count =
             self.dirty.len() + self.deferred.len() + self.quarantine.len() + self.suspects.len();
-        if self.client_cache.exceptions().len() <= reasons + reasons / 8 {
+        if self.client_cache.exceptions().len() <= reason_count + reason_count / 8 {
             return;
         }
 
-        let nacked_names = self.quarantine.values().chain(self.suspects.values());
-        let nacked_names: hashbrown::HashSet<&Name> = nacked_names
+        let nacked_variants = self.quarantine.values().chain(self.suspects.values());
+        let nacked_names: hashbrown::HashSet<&Name> = nacked_variants
             .map(|(_, requested_name)| requested_name)
             .collect();
+        // The closure must not borrow the client cache, which is edited.
         let (dirty, deferred) = (&self.dirty, &self.deferred);
         let (subscriptions, type_id) = (&self.subscriptions, self.type_id);
         let withheld = &self.withheld;
         self.client_cache.drop_redundant_exceptions(db, |db, name| {
-            let is_subscribed = |entry| subscriptions.of_entry(entry).next().is_some();
+            let is_subscribed = |entry| subscriptions.iter_of_entry(entry).next().is_some();
             let entry = db.find(type_id, name);
             dirty.contains(name)
                 || deferred.contains(name)

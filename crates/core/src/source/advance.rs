@@ -27,7 +27,7 @@ impl TypeStream {
         budget: &mut usize,
         push: &mut Push,
     ) {
-        let Some(mut advance) = self.next_advance(db, cursor) else {
+        let Some(mut advance) = self.begin_advance(db, cursor) else {
             return;
         };
         self.fill_advance(db, context, &mut advance, budget, push);
@@ -37,15 +37,16 @@ impl TypeStream {
         push.advances.push(advance);
     }
 
-    /// Returns the next part of a cursor's advance, still without items: the
-    /// part after one that was sent, or the first part of a new advance.
-    /// Returns `None` if the cursor is at the head of its view, or the scope is
-    /// not complete.
-    fn next_advance(&mut self, db: &mut Database, id: CursorId) -> Option<Advance> {
+    /// Begins the next part of a cursor's advance, still without items: the
+    /// part after one that was sent, or the first part of a new advance. A new
+    /// advance moves the cursor's sent position to the head of its view, and
+    /// pins the head. Returns `None` if the cursor is there already, or the
+    /// scope is not complete.
+    fn begin_advance(&mut self, db: &mut Database, id: CursorId) -> Option<Advance> {
         let cursor = self.client_cache.cursor_mut(id)?;
         let partial = cursor.partial_advances.back();
         let (changes, start) = match partial.filter(|partial| !partial.is_sent()) {
-            Some(partial) => (Arc::clone(&partial.changes), partial.sent),
+            Some(partial) => (Arc::clone(&partial.changes), partial.sent_count),
             None => {
                 if !cursor.has_changes(db) || !db.is_complete(id) {
                     return None;
@@ -84,12 +85,12 @@ impl TypeStream {
         advance.is_last = advance.range.end == changes.items.len();
         let partial = cursor.partial_advances.back_mut();
         match partial.filter(|partial| Arc::ptr_eq(&partial.changes, changes)) {
-            Some(partial) => partial.sent = advance.range.end,
+            Some(partial) => partial.sent_count = advance.range.end,
             None if advance.is_last => {}
             None => cursor.partial_advances.push_back(PartialAdvance {
                 changes: Arc::clone(changes),
-                sent: advance.range.end,
-                acknowledged: 0,
+                sent_count: advance.range.end,
+                acknowledged_count: 0,
             }),
         }
     }
@@ -113,7 +114,8 @@ impl TypeStream {
         let takes_all = self.takes_all_items(db, advance);
         let is_push_empty = push.updates.is_empty() && push.answers.is_empty();
         for (index, item) in changes.items.iter().enumerate().skip(advance.range.start) {
-            let size = item.1.as_ref().map_or(0, |resource| resource.wire_size());
+            let (name, resource) = item;
+            let size = resource.as_ref().map_or(0, |resource| resource.wire_size());
             let is_first = index == advance.range.start && is_push_empty;
             if size > *budget && !is_first {
                 *budget = 0;
@@ -121,8 +123,7 @@ impl TypeStream {
             }
 
             advance.range.end = index + 1;
-            let is_withheld = item
-                .1
+            let is_withheld = resource
                 .as_ref()
                 .is_some_and(|resource| self.is_withheld(resource));
             let is_taken = !is_withheld && (takes_all || self.takes_item(db, cursor, item));
@@ -130,11 +131,12 @@ impl TypeStream {
                 *budget = budget.saturating_sub(size);
                 continue;
             }
+
             advance.excluded.push(index);
             // The name may have become an exception since the advance began.
-            if self.is_covered_by(cursor, &item.0) {
-                self.client_cache.make_exception(db, &item.0);
-                self.dirty.insert(item.0.clone());
+            if self.is_covered_by(cursor, name) {
+                self.client_cache.make_exception(db, name);
+                self.dirty.insert(name.clone());
             }
         }
     }

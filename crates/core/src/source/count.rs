@@ -14,14 +14,15 @@ impl TypeStream {
         self.subscriptions.weight()
     }
 
-    /// Returns the number of names that are kept of the client.
+    /// Returns the number of names that are kept for the client: subscriptions,
+    /// records of the client cache, and names that wait to be sent.
     pub(crate) fn name_count(&self) -> usize {
-        let unsent =
+        let unsent_names =
             self.dirty.len() + self.sorted.len() + self.deferred.len() + self.refused.len();
-        self.subscriptions.len() + self.client_cache.record_count() + unsent
+        self.subscriptions.len() + self.client_cache.record_count() + unsent_names
     }
 
-    /// Returns the number of globs.
+    /// Returns the number of globs that the client is subscribed to.
     pub(crate) fn glob_count(&self) -> usize {
         let cursors = self.client_cache.cursors().iter();
         cursors.filter(|cursor| cursor.scope != Scope::All).count()

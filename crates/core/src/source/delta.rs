@@ -59,11 +59,19 @@ impl TypeStream {
         if let Some((changes, range)) = shared_advance(push) {
             return self.write_shared(changes, range, nonce);
         }
+        let mut response = self.draft_delta(db, push);
+        sort_and_deduplicate(&mut response);
+        let resources = std::mem::take(&mut response.resources).into();
+        self.finish_delta(nonce, resources, response)
+    }
 
+    /// Writes all parts of a push into a draft, unsorted.
+    fn draft_delta(&self, db: &mut Database, push: &Push) -> Draft {
         let mut response = Draft {
             removed: push.placeholders.clone(),
             ..Draft::default()
         };
+
         for update in &push.updates {
             match &update.resource {
                 Some(resource) => response
@@ -72,12 +80,15 @@ impl TypeStream {
                 None => self.write_removal(db, push, update, &mut response),
             }
         }
+
         for answer in push.answers.iter().filter(|answer| !answer.is_implicit) {
             self.write_answer(db, answer, &mut response);
         }
+
         for name in &push.refused {
             self.write_refusal(db, name, &mut response);
         }
+
         for advance in &push.advances {
             write_advance(advance, &mut response);
         }
@@ -86,11 +97,10 @@ impl TypeStream {
             resource: Arc::clone(resource),
             form: Form::Heartbeat,
         };
+
         let heartbeats = push.heartbeats.iter().map(heartbeat);
         response.resources.extend(heartbeats);
-        sort_and_deduplicate(&mut response);
-        let resources = std::mem::take(&mut response.resources).into();
-        self.finish_delta(nonce, resources, response)
+        response
     }
 
     /// Writes a response whose resources many streams share; its removals are
@@ -112,42 +122,44 @@ impl TypeStream {
         self.finish_delta(nonce, resources, response)
     }
 
-    /// Makes a response of these resources and the other parts of a draft;
-    /// `None` if it is empty and the client does not wait for one.
+    /// Makes a response of these resources and the other parts of a draft,
+    /// whose own resources are ignored. Returns `None` if it is empty and the
+    /// client does not wait for one.
     fn finish_delta(
         &self,
         nonce: Nonce,
         resources: ResourceList,
-        rest: Draft,
+        draft: Draft,
     ) -> Option<DeltaResponse> {
         let is_empty = resources.is_empty()
-            && rest.removed.is_empty()
-            && rest.removed_variants.is_empty()
-            && rest.errors.is_empty();
+            && draft.removed.is_empty()
+            && draft.removed_variants.is_empty()
+            && draft.errors.is_empty();
         (!is_empty || self.owes_response).then(|| DeltaResponse {
             type_url: self.type_url.clone(),
             nonce,
             resources,
-            removed: rest.removed,
-            removed_variants: rest.removed_variants,
-            errors: rest.errors,
+            removed: draft.removed,
+            removed_variants: draft.removed_variants,
+            errors: draft.errors,
         })
     }
 
-    /// Writes the removal of a variant, and with the last variant that of its
-    /// name, in the form that the client believes (S41, S74). A name with an
-    /// error is not removed: the error says more.
+    /// Writes the removal of a variant. If it is the last variant of its name,
+    /// the removal of the name is written too, in the form that the client
+    /// believes (S41, S74). A name with an error is not removed: the error says
+    /// more.
     fn write_removal(&self, db: &mut Database, push: &Push, update: &Update, response: &mut Draft) {
         let name = update.name();
-        let left = self.client_cache.held_after_push(db, name, push.changes());
+        let remaining_records = self.client_cache.held_after_push(db, name, push.changes());
         let is_constrained = update.variant.1.is_some();
-        if is_constrained || !left.is_empty() {
+        if is_constrained || !remaining_records.is_empty() {
             response.removed_variants.push(update.variant.clone());
         }
 
         let mut answers = push.answers.iter();
         let has_error = answers.any(|answer| answer.error.is_some() && answer.name == *name);
-        if !left.is_empty() || has_error {
+        if !remaining_records.is_empty() || has_error {
             return;
         }
 
@@ -281,8 +293,10 @@ fn sort_and_deduplicate(response: &mut Draft) {
         .dedup_by(|left, right| same_variant(&left.resource, &right.resource));
 
     let names = response.resources.iter().map(|wire| &wire.resource.name);
-    let present: HashSet<&Name> = names.collect();
-    response.removed.retain(|name| !present.contains(name));
+    let present_names: HashSet<&Name> = names.collect();
+    response
+        .removed
+        .retain(|name| !present_names.contains(name));
     response.removed.sort();
     response.removed.dedup();
     response.removed_variants.sort();

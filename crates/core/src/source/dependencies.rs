@@ -99,10 +99,8 @@ impl TypeStream {
             let desired = self.desired_resources(db, &name);
             for resource in self.client_cache.maybe_held(db, &name) {
                 for reference in &resource.facts().references {
-                    if !desired
-                        .iter()
-                        .any(|successor| successor.facts().refers_to(reference))
-                    {
+                    let mut successors = desired.iter();
+                    if !successors.any(|successor| successor.facts().refers_to(reference)) {
                         visit(reference);
                     }
                 }
@@ -110,8 +108,8 @@ impl TypeStream {
         }
     }
 
-    /// Returns the number of resources in the views of all cursors; one that
-    /// several list counts for each.
+    /// Returns the number of resources in the views of all cursors. A resource
+    /// that several views list counts for each of them.
     pub(crate) fn listed_count(&self, db: &Database) -> usize {
         let cursors = self.client_cache.cursors().iter();
         cursors.map(|cursor| db.listed_len(cursor.id)).sum()
@@ -206,8 +204,8 @@ impl TypeStream {
     pub(crate) fn sent_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
         let mut sent_resources: BTreeMap<Name, _> = BTreeMap::new();
         for cursor in self.client_cache.cursors() {
-            let resources = cursor.held_resources(db).into_iter();
-            let resources = resources
+            let held_resources = cursor.held_resources(db).into_iter();
+            let resources = held_resources
                 .filter(|resource| !self.client_cache.exceptions().contains(&resource.name));
             sent_resources.extend(resources.map(|resource| (resource.name.clone(), resource)));
         }
@@ -220,8 +218,9 @@ impl TypeStream {
             .extend(records.map(|record| (record.resource.name.clone(), record.resource.clone())));
 
         let pending_acks = self.client_cache.pending_acks().iter();
-        let pending = pending_acks.flat_map(|pending_ack| pending_ack.resources());
-        sent_resources.extend(pending.map(|resource| (resource.name.clone(), resource.clone())));
+        let pending_resources = pending_acks.flat_map(|pending_ack| pending_ack.resources());
+        sent_resources
+            .extend(pending_resources.map(|resource| (resource.name.clone(), resource.clone())));
         sent_resources.into_values().collect()
     }
 
@@ -243,6 +242,7 @@ impl TypeStream {
         let names = records
             .filter(is_uncertain)
             .map(|record| &record.resource.name);
+        // A name may have an uncertain record and the accepted one beside it.
         let candidates = names.flat_map(|name| self.client_cache.records_of(name));
         candidates
             .filter(|record| {

@@ -86,10 +86,8 @@ impl TypeStream {
     ) -> Evaluation {
         let subscriptions = self.matching_subscriptions(db, name);
         self.record_resumed_cluster(db, name, &subscriptions);
-        if subscriptions
-            .iter()
-            .any(|subscription| subscription.choice == Choice::Unknown)
-        {
+        let mut choices = subscriptions.iter().map(|matching| &matching.choice);
+        if choices.any(|choice| *choice == Choice::Unknown) {
             return Self::evaluate_unknown(&subscriptions);
         }
 
@@ -97,15 +95,8 @@ impl TypeStream {
         self.note_withheld(name, &desired_resources);
         self.forget_outdated_nacks(db, name, &desired_resources);
 
-        let mut evaluation = Evaluation::default();
-        let undeliverable = self.evaluate_desired(
-            db,
-            context,
-            name,
-            &subscriptions,
-            &desired_resources,
-            &mut evaluation,
-        );
+        let (mut evaluation, undeliverable) =
+            self.evaluate_desired(db, context, name, &subscriptions, &desired_resources);
         if evaluation.deferral != Deferral::None {
             evaluation.clear();
             return evaluation;
@@ -113,11 +104,11 @@ impl TypeStream {
 
         let removals = self.surplus(db, name, &subscriptions, &desired_resources, &evaluation);
         let is_changed = !removals.is_empty() || !evaluation.updates.is_empty();
-        if (is_changed && self.is_uncertain(db, name))
-            || self.has_unanswered_absence(&subscriptions)
-        {
+        let is_corrected = is_changed && self.is_uncertain(db, name);
+        if is_corrected || self.has_unanswered_absence(&subscriptions) {
             add_all_variants(name, &desired_resources, &undeliverable, &mut evaluation);
         }
+
         let removals = self.keep_for_undeliverable(
             db,
             &subscriptions,
@@ -131,9 +122,9 @@ impl TypeStream {
         evaluation
     }
 
-    /// Forgets the NACKs of a name (S83), but for those of resources that would
-    /// be sent again as they were NACKed: `desired` ones, and in whole sets the
-    /// client's own.
+    /// Forgets the NACKs of a name (S83), except those of resources that would
+    /// be sent again as they were NACKed: the `desired` resources, and in whole
+    /// sets the client's own.
     fn forget_outdated_nacks(&mut self, db: &mut Database, name: &Name, desired: &[Arc<Resource>]) {
         if self.quarantine.is_empty() && self.suspects.is_empty() {
             return self.forget_nacks(name, &[]);
@@ -185,7 +176,7 @@ impl TypeStream {
     }
 
     /// Evaluates the desired resources of a name one by one. Returns those that
-    /// cannot be delivered.
+    /// cannot be delivered beside the evaluation.
     fn evaluate_desired(
         &self,
         db: &mut Database,
@@ -193,19 +184,19 @@ impl TypeStream {
         name: &Name,
         subscriptions: &[MatchingSubscription],
         desired: &[Arc<Resource>],
-        evaluation: &mut Evaluation,
-    ) -> Vec<Arc<Resource>> {
+    ) -> (Evaluation, Vec<Arc<Resource>>) {
+        let mut evaluation = Evaluation::default();
         let mut undeliverable = Vec::new();
         for resource in desired {
-            let resolving = subscriptions
+            let matching: Vec<&MatchingSubscription> = subscriptions
                 .iter()
-                .filter(|subscription| resolves_to(subscription, resource));
-            let resolving: Vec<&MatchingSubscription> = resolving.collect();
-            if self.evaluate_resource(db, context, name, resource, &resolving, evaluation) {
+                .filter(|subscription| resolves_to(subscription, resource))
+                .collect();
+            if self.evaluate_resource(db, context, name, resource, &matching, &mut evaluation) {
                 undeliverable.push(Arc::clone(resource));
             }
         }
-        undeliverable
+        (evaluation, undeliverable)
     }
 
     /// Evaluates one desired resource: adds its upsert and the answers, or
@@ -238,9 +229,8 @@ impl TypeStream {
         let has_error = self.evaluate_errors(name, resolving_subscriptions, evaluation);
         // A resource that stays in use after an error is mostly held already
         // (S61).
-        if is_held_exactly(self.kind.on_demand, &held_resources, resource)
-            && (has_error || !is_owed)
-        {
+        let is_held = is_held_exactly(self.kind.on_demand, &held_resources, resource);
+        if is_held && (has_error || !is_owed) {
             return false;
         }
 
@@ -296,15 +286,20 @@ impl TypeStream {
         &self,
         name: &Name,
         resource: &Resource,
-        resolving: &[&MatchingSubscription],
+        resolving_subscriptions: &[&MatchingSubscription],
         evaluation: &mut Evaluation,
     ) {
         let resolved_name = (resource.name != *name).then(|| resource.name.clone());
-        for (key, subscription) in resolving.iter().filter_map(|matching| matching.named) {
+        let named_subscriptions = resolving_subscriptions
+            .iter()
+            .filter_map(|matching| matching.named);
+        for (key, subscription) in named_subscriptions {
+            // The ACKed answer was an error, an absence or another name.
             let is_changed = !matches!(
                 subscription.acked_answer,
                 AnswerKind::Unanswered | AnswerKind::Resource
             ) || self.subscriptions.resolved_name(key).is_some();
+
             if self.kind.on_demand || resolved_name.is_some() || is_changed {
                 evaluation.answers.push(Answer {
                     subscription: key,
@@ -382,17 +377,18 @@ impl TypeStream {
     pub(super) fn evaluate_errors(
         &self,
         name: &Name,
-        resolving: &[&MatchingSubscription],
+        resolving_subscriptions: &[&MatchingSubscription],
         evaluation: &mut Evaluation,
     ) -> bool {
         let mut has_error = false;
-        for matching in resolving {
+        for matching in resolving_subscriptions {
             let (Some((key, subscription)), Choice::Failed(error, _)) =
                 (matching.named, &matching.choice)
             else {
                 continue;
             };
             has_error = true;
+
             let last_error = match self.client_cache.pending_answer(key) {
                 Some(answer) => answer.error.as_ref(),
                 None => self.subscriptions.error(key),
@@ -411,9 +407,10 @@ impl TypeStream {
         has_error
     }
 
-    /// Leaves in an evaluation either the answers that the client must NACK, if
-    /// the NACK of the push is expected, or everything else. If something is
-    /// left out, the evaluation says that it needs a separate response.
+    /// Splits an evaluation, since answers that the client must NACK are sent
+    /// alone. If the NACK of the push is expected, these answers stay, and
+    /// otherwise everything else. If a part is left out, the deferral says that
+    /// it needs a separate response.
     fn separate_unreadable(&self, expects_nack: bool, evaluation: &mut Evaluation) {
         let unreadable = self.absence_as_error(false).is_none()
             && self.negative_form(false) == NegativeForm::Unreadable;
@@ -466,10 +463,11 @@ fn add_all_variants(
     undeliverable: &[Arc<Resource>],
     evaluation: &mut Evaluation,
 ) {
-    for new in desired.iter().filter(|new| new.name == *name) {
-        let is_undeliverable = undeliverable.iter().any(|other| same_variant(other, new));
-        if !is_undeliverable && !evaluation.updates_variant(&variant_of(new)) {
-            evaluation.updates.push(Update::upsert(new, None));
+    for variant in desired.iter().filter(|resource| resource.name == *name) {
+        let mut undeliverable = undeliverable.iter();
+        let is_undeliverable = undeliverable.any(|other| same_variant(other, variant));
+        if !is_undeliverable && !evaluation.updates_variant(&variant_of(variant)) {
+            evaluation.updates.push(Update::upsert(variant, None));
         }
     }
 }

@@ -37,6 +37,7 @@ impl TypeStream {
         updates.extend(self.deferred_updates(db));
         let mut is_taken_back = vec![false; updates.len()];
         for group in self.group_updates(db, &updates) {
+            // A group is a list of indexes.
             let has_deferred = group.iter().any(|index| *index >= pushed_count);
             for index in group {
                 is_taken_back[index] = has_deferred;
@@ -117,10 +118,10 @@ impl TypeStream {
     /// its host is named (S36). An upsert wins over a removal. The updates must
     /// be sorted by variant.
     pub(super) fn merge_updates_of_variants(push: &mut Push) {
-        push.updates.dedup_by(|again, first| {
-            let is_same_variant = again.variant == first.variant;
+        push.updates.dedup_by(|second, first| {
+            let is_same_variant = second.variant == first.variant;
             if is_same_variant {
-                merge_update(first, again);
+                merge_update(first, second);
             }
             is_same_variant
         });
@@ -132,8 +133,8 @@ impl TypeStream {
 fn merge_update(first: &mut Update, second: &mut Update) {
     match (&mut first.resource, second.resource.take()) {
         (Some(first), Some(second)) => add_aliases(first, &second),
-        (resource @ None, Some(new)) => {
-            *resource = Some(new);
+        (resource @ None, Some(upserted)) => {
+            *resource = Some(upserted);
             first.requested_name = second.requested_name.take();
         }
         (_, None) => {}
@@ -152,8 +153,8 @@ impl Groups {
     /// Adds an index to the group that has one of its keys; if several have,
     /// they become one. If none has, the index begins a new group.
     fn add(&mut self, index: usize, keys: Vec<GroupKey>) {
-        let groups = keys.iter().filter_map(|key| self.by_key.get(key).copied());
-        let mut groups: Vec<usize> = groups.collect();
+        let found_groups = keys.iter().filter_map(|key| self.by_key.get(key).copied());
+        let mut groups: Vec<usize> = found_groups.collect();
         groups.sort_unstable();
         groups.dedup();
 
@@ -210,8 +211,8 @@ fn name_key(name: &Name) -> GroupKey {
 fn host_keys(host: &Resource) -> impl Iterator<Item = GroupKey> + '_ {
     let route = HostName::split(host.name.as_str()).map_or("", |name| name.route);
     let domains = host.facts().domains.iter();
-    let texts = domains.map(|domain| domain.to_string());
-    let texts = texts.chain([host.name.to_string()]);
+    let domain_texts = domains.map(|domain| domain.to_string());
+    let texts = domain_texts.chain([host.name.to_string()]);
     texts.map(move |text| (route.into(), text.into()))
 }
 

@@ -12,7 +12,7 @@ use crate::resource::Resource;
 /// A subscription that concerns a name: a subscription by name, or a cursor
 /// that covers the name.
 pub(super) struct MatchingSubscription {
-    /// `None` for a cursor.
+    /// The subscription by name; `None` for a cursor.
     pub(super) named: Option<(SubscriptionKey, Subscription)>,
     pub(super) choice: Choice,
     pub(super) resend: bool,
@@ -79,22 +79,20 @@ impl TypeStream {
 
 /// Returns whether a subscription, or a cursor, resolves to this resource.
 pub(super) fn resolves_to(matching: &MatchingSubscription, resource: &Arc<Resource>) -> bool {
-    let chosen = matching.choice.resource();
-    chosen.is_some_and(|chosen| same_variant(chosen, resource))
+    let chosen_resource = matching.choice.resource();
+    chosen_resource.is_some_and(|chosen| same_variant(chosen, resource))
 }
 
 /// Returns the resources that these subscriptions resolve to, each variant
 /// once.
 pub(super) fn desired_by(matching: &[MatchingSubscription]) -> Vec<Arc<Resource>> {
     let mut desired_resources: Vec<Arc<Resource>> = Vec::new();
-    for resource in matching
+    let chosen_resources = matching
         .iter()
-        .filter_map(|subscription| subscription.choice.resource())
-    {
-        if !desired_resources
-            .iter()
-            .any(|other| same_variant(other, resource))
-        {
+        .filter_map(|subscription| subscription.choice.resource());
+    for resource in chosen_resources {
+        let mut others = desired_resources.iter();
+        if !others.any(|other| same_variant(other, resource)) {
             desired_resources.push(Arc::clone(resource));
         }
     }

@@ -294,11 +294,11 @@ impl TypeStream {
     /// removed ones (S51).
     pub(crate) fn is_complete(&self, db: &mut Database) -> bool {
         let mut cursors = self.client_cache.cursors().iter();
-        let scopes_complete = cursors.all(|cursor| db.is_complete(cursor.id));
+        let has_complete_scopes = cursors.all(|cursor| db.is_complete(cursor.id));
         // Only the names of a cache may be unknown.
         let names_matter = self.sends_whole_sets() && db.is_cache();
         let mut keys = self.subscriptions.keys().filter(|_| names_matter);
-        scopes_complete && keys.all(|key| self.resolve(db, key) != Choice::Unknown)
+        has_complete_scopes && keys.all(|key| self.resolve(db, key) != Choice::Unknown)
     }
 
     /// Returns the choice of the database for a subscription. For a client that
@@ -335,7 +335,7 @@ impl TypeStream {
         name: &Name,
     ) -> Vec<(SubscriptionKey, Subscription)> {
         let entry = db.find(self.type_id, name).into_iter();
-        let subscriptions = entry.flat_map(|entry| self.subscriptions.of_entry(entry));
+        let subscriptions = entry.flat_map(|entry| self.subscriptions.iter_of_entry(entry));
         subscriptions
             .map(|(key, subscription)| (key, *subscription))
             .collect()
@@ -355,7 +355,7 @@ impl TypeStream {
     /// Returns whether any subscription covers a name or resolves to it.
     pub(crate) fn has_interest(&self, db: &Database, name: &Name) -> bool {
         let entry = db.find(self.type_id, name);
-        let is_subscribed = |entry| self.subscriptions.of_entry(entry).next().is_some();
+        let is_subscribed = |entry| self.subscriptions.iter_of_entry(entry).next().is_some();
         entry.is_some_and(is_subscribed)
             || self.subscriptions.resolved_count(name) > 0
             || self.client_cache.covering_cursor(name).is_some()
@@ -366,15 +366,15 @@ impl TypeStream {
     /// that a cursor lists. A resource may occur twice.
     pub(crate) fn desired_resources(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let subscriptions = self.subscriptions_of(db, name).into_iter();
-        let resolving_keys = self.subscriptions.resolving_to(name);
+        let resolving_keys = self.subscriptions.keys_resolving_to(name);
         let keys = subscriptions.map(|(key, _)| key).chain(resolving_keys);
         let mut choices: Vec<Choice> = keys.map(|key| self.resolve(db, key)).collect();
         choices.extend(self.cursor_choice(db, name));
 
         let resources = choices.iter().filter_map(Choice::resource);
         // A subscription to this name may resolve to another one.
-        let of_this_name = resources.filter(|resource| resource.name == *name);
-        of_this_name.cloned().collect()
+        let own_resources = resources.filter(|resource| resource.name == *name);
+        own_resources.cloned().collect()
     }
 
     /// Returns whether nothing can be sent of a host for now, since its route
@@ -436,17 +436,17 @@ impl TypeStream {
             requested == requested_name && !is_desired(variant, version)
         };
 
-        let released_variants = self.quarantine.extract_if(.., is_outdated);
+        let released_entries = self.quarantine.extract_if(.., is_outdated);
         let released_variants: Vec<Variant> =
-            released_variants.map(|(variant, _)| variant).collect();
+            released_entries.map(|(variant, _)| variant).collect();
         // Without the one that changed, the client may accept the others.
         if !released_variants.is_empty() && self.quarantined_together.remove(requested_name) {
             self.quarantine
                 .retain(|_, (_, requested)| requested != requested_name);
         }
 
-        let cleared_suspects = self.suspects.extract_if(.., is_outdated);
-        let cleared_suspects: Vec<Variant> = cleared_suspects.map(|(variant, _)| variant).collect();
+        let cleared_entries = self.suspects.extract_if(.., is_outdated);
+        let cleared_suspects: Vec<Variant> = cleared_entries.map(|(variant, _)| variant).collect();
         // With the one that changed, the others are sent again.
         if !cleared_suspects.is_empty() {
             self.suspects

@@ -23,7 +23,7 @@ use crate::resource::{Nonce, Resource};
 pub(crate) struct Unverified {
     resource: Arc<Resource>,
     /// The resource that the client has if it did not take the unverified one.
-    before: Option<CachedResource>,
+    previous: Option<CachedResource>,
 }
 
 /// Versions of NACKed sets that are remembered.
@@ -49,7 +49,7 @@ impl TypeStream {
             return self.schedule_trials(db, suspects, error);
         }
 
-        let Some(pending_ack) = self.ack_before_and_take(db, nonce) else {
+        let Some(pending_ack) = self.take_nacked_response(db, nonce) else {
             return Vec::new();
         };
         self.fall_back_to_named_set(db);
@@ -70,7 +70,7 @@ impl TypeStream {
     /// Removes and returns the pending ACK of a NACKed response; `None` if
     /// there is no such response. The responses before it count as ACKed: the
     /// client handles responses in order, and would have NACKed them.
-    fn ack_before_and_take(&mut self, db: &mut Database, nonce: &Nonce) -> Option<PendingAck> {
+    fn take_nacked_response(&mut self, db: &mut Database, nonce: &Nonce) -> Option<PendingAck> {
         let pending_acks = self.client_cache.pending_acks();
         let index = pending_acks
             .iter()
@@ -103,12 +103,12 @@ impl TypeStream {
         // A resource that was suspected once is not the reason again, unless
         // there is no other.
         let has_upserts = !updates.iter().all(Update::is_removal);
-        for (variant, new) in std::mem::take(&mut self.unverified) {
-            match has_upserts && self.was_suspected(&variant, &new.resource) {
-                true => _ = self.unverified.insert(variant, new),
+        for (variant, unverified) in std::mem::take(&mut self.unverified) {
+            match has_upserts && self.was_suspected(&variant, &unverified.resource) {
+                true => _ = self.unverified.insert(variant, unverified),
                 false => {
-                    updates.push(Update::upsert(&new.resource, None));
-                    self.suspect_unverified(db, variant, new);
+                    updates.push(Update::upsert(&unverified.resource, None));
+                    self.suspect_unverified(db, variant, unverified);
                 }
             }
         }
@@ -123,7 +123,7 @@ impl TypeStream {
             self.client_cache.make_exception(db, name);
             let removed_variant = advance.removed_variant(name, item.as_ref());
             updates.extend(removed_variant.map(|variant| Update::remove(variant, None)));
-            updates.extend(item.as_ref().map(|new| Update::upsert(new, None)));
+            updates.extend(item.as_ref().map(|resource| Update::upsert(resource, None)));
         }
         updates
     }
@@ -158,6 +158,7 @@ impl TypeStream {
                 self.repeat_in_later_pending(&[update]);
                 continue;
             }
+
             if update.removed_earlier {
                 self.drop_accepted(db, &update.variant);
             }
@@ -197,8 +198,9 @@ impl TypeStream {
     /// which contain the same resources.
     fn repeat_in_later_pending(&mut self, updates: &[Update]) {
         if self.mode == Mode::Sotw {
-            let whole = self.kind.whole_set;
-            self.client_cache.repeat_in_later_pending(updates, whole);
+            let is_whole_set = self.kind.whole_set;
+            self.client_cache
+                .repeat_in_later_pending(updates, is_whole_set);
         }
     }
 
@@ -217,8 +219,8 @@ impl TypeStream {
         }
 
         // A resource that was NACKed alone was not taken.
-        let quarantined_version = self.quarantine.get(&variant_of(resource));
-        let quarantined_version = quarantined_version.map(|(version, _)| version.clone());
+        let quarantine_entry = self.quarantine.get(&variant_of(resource));
+        let quarantined_version = quarantine_entry.map(|(version, _)| version.clone());
         let was_nacked_alone = |record: &CachedResource| {
             record.certainty == Certainty::MaybeTaken
                 && same_variant(&record.resource, resource)
@@ -273,11 +275,11 @@ impl TypeStream {
         }
     }
 
-    /// Makes the resources of a response unverified whose NACK is expected,
-    /// because it has one that the client must reject (S35, S82). The NACK says
-    /// nothing of the other resources: they count as accepted, and are suspects
-    /// of the next NACK, unless the client had them before. The caller handles
-    /// the NACK as an ACK after that.
+    /// Handles the NACK of a response that has a resource which the client must
+    /// reject (S35, S82). The NACK says nothing about the other resources. So
+    /// they count as accepted, but become unverified, and suspects of the next
+    /// NACK, unless the client had them before. The caller then handles the
+    /// NACK as an ACK. The NACK of a response that is not pending is ignored.
     pub(crate) fn handle_expected_nack(&mut self, db: &mut Database, nonce: &Nonce) {
         let pending_acks = self.client_cache.pending_acks();
         // A nonce that is not pending is of a response that was judged before.
@@ -287,31 +289,33 @@ impl TypeStream {
         else {
             return;
         };
+
         let earlier_acks = pending_acks.range(..index);
-        let earlier: Vec<Arc<Resource>> = earlier_acks
+        let earlier_resources: Vec<Arc<Resource>> = earlier_acks
             .flat_map(PendingAck::resources)
             .cloned()
             .collect();
         let resources: Vec<_> = pending_acks[index].resources().cloned().collect();
         for resource in resources {
-            self.add_unverified(db, resource, &earlier);
+            self.add_unverified(db, resource, &earlier_resources);
         }
     }
 
-    /// Makes a resource unverified, unless the client had it before. `earlier`
-    /// are the resources of the responses before this one, which count as ACKed
-    /// with it. Where an earlier version is unverified already, the version
-    /// before that is the one that the client may still have.
+    /// Makes a resource unverified, unless the client had it before.
+    /// `earlier_resources` are those of the responses before this one, which
+    /// count as ACKed with it. Where an earlier version is unverified already,
+    /// the version before that is the one that the client may still have.
     fn add_unverified(
         &mut self,
         db: &mut Database,
         resource: Arc<Resource>,
-        earlier: &[Arc<Resource>],
+        earlier_resources: &[Arc<Resource>],
     ) {
         let held_resources = self.client_cache.held(db, &resource.name);
         let is_replaced = |record: &&CachedResource| {
-            let same = record.has_unknown_body() || same_variant(&record.resource, &resource);
-            same && record.certainty != Certainty::MaybeTaken
+            let may_be_variant =
+                record.has_unknown_body() || same_variant(&record.resource, &resource);
+            may_be_variant && record.certainty != Certainty::MaybeTaken
         };
         let replaced_records: Vec<&CachedResource> =
             held_resources.iter().filter(is_replaced).collect();
@@ -321,49 +325,50 @@ impl TypeStream {
         }
 
         let accepted_record = replaced_records.iter().find(|record| record.is_accepted());
-        let mut earlier = earlier.iter().rev();
-        let sent = earlier.find(|earlier| same_variant(earlier, &resource));
-        let before = match (accepted_record, sent) {
+        let mut latest_first = earlier_resources.iter().rev();
+        let earlier_version = latest_first.find(|earlier| same_variant(earlier, &resource));
+        let replaced_record = match (accepted_record, earlier_version) {
             (Some(accepted_record), _) => Some((*accepted_record).clone()),
-            (None, Some(sent)) => Some(CachedResource::accepted(sent)),
+            (None, Some(earlier_version)) => Some(CachedResource::accepted(earlier_version)),
             (None, None) => replaced_records.first().copied().cloned(),
         };
+
         let variant = variant_of(&resource);
-        let before = match self.unverified.remove(&variant) {
-            Some(older) => older.before,
-            None => before,
+        let previous = match self.unverified.remove(&variant) {
+            Some(replaced_unverified) => replaced_unverified.previous,
+            None => replaced_record,
         };
-        let unverified = Unverified { resource, before };
+        let unverified = Unverified { resource, previous };
         self.unverified.insert(variant, unverified);
     }
 
     /// Returns whether a resource became a suspect after it had counted as
     /// accepted.
     fn was_suspected(&self, variant: &Variant, resource: &Resource) -> bool {
-        let sent = (variant.clone(), resource.version.clone());
-        self.suspected_once.contains(&sent)
+        let key = (variant.clone(), resource.version.clone());
+        self.suspected_once.contains(&key)
     }
 
     /// Takes an unverified resource, which becomes a suspect, out of the client
     /// cache. The resource that the client had before is recorded again if the
     /// client is still subscribed to it, since the client may have kept it.
     fn suspect_unverified(&mut self, db: &mut Database, variant: Variant, unverified: Unverified) {
-        let Unverified { resource, before } = unverified;
+        let Unverified { resource, previous } = unverified;
         self.client_cache.edit_records(db, &variant.0, |records| {
             records.retain(|record| {
                 !record.is_variant(&variant) || record.resource.version != resource.version
             });
         });
-        if let Some(before) = before.filter(|_| self.has_interest(db, &variant.0)) {
-            self.client_cache.record(db, before);
+        if let Some(previous) = previous.filter(|_| self.has_interest(db, &variant.0)) {
+            self.client_cache.record(db, previous);
         }
         self.suspected_once
             .insert((variant, resource.version.clone()));
     }
 
-    /// Ends the doubts about all unverified resources if the ACKed response
-    /// expects no NACK: then the client takes what it is sent. Does nothing for
-    /// another response.
+    /// Makes all unverified resources accepted ones if the ACKed response
+    /// expected no NACK: the ACK shows that the client takes what it is sent.
+    /// Does nothing for a response that expected a NACK.
     pub(super) fn clear_unverified(&mut self, pending_ack: &PendingAck) {
         if !pending_ack.expects_nack {
             self.unverified.clear();

@@ -35,6 +35,7 @@ pub(crate) fn negative_form(
         // no clean way (S39).
         (Mode::Sotw, Dialect::Standard) => NegativeForm::Silence,
     };
+
     match form {
         // A virtual host that Envoy holds is removed by name; one that it waits
         // for needs the other form.
@@ -87,9 +88,9 @@ fn name_only(name: &Name) -> BytesMut {
 /// Its version has a number that the client was not sent before. Envoy takes a
 /// resource without a body at a version that it knows for a heartbeat, and a
 /// request for the name would wait for ever.
-pub(crate) fn bodyless(name: Name, requested: &Name, number: u64) -> Arc<Resource> {
+pub(crate) fn bodyless(name: Name, requested_name: &Name, number: u64) -> Arc<Resource> {
     Arc::new(Resource {
-        aliases: Box::new([requested.clone()]),
+        aliases: Box::new([requested_name.clone()]),
         version: Version::new(format!("-{number:x}")),
         body: None,
         ..Resource::new(name, Bytes::new())

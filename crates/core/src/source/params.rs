@@ -62,8 +62,8 @@ impl TypeStream {
     /// Returns whether [`Self::apply_params`] would change something now: the
     /// parameters differ and no ACK is pending, or a change is under way.
     pub(crate) fn may_change_params(&self, params: ParamsId) -> bool {
-        let differ = self.params != params && self.client_cache.pending_acks().is_empty();
-        differ || self.is_changing_params()
+        let may_begin = self.params != params && self.client_cache.pending_acks().is_empty();
+        may_begin || self.is_changing_params()
     }
 
     /// Returns whether a change of parameters is not yet applied to all names.
@@ -88,6 +88,7 @@ impl TypeStream {
         budget: &mut usize,
     ) -> bool {
         loop {
+            // The first round begins the change, unless it has to wait.
             let Some(change) = &mut self.params_change else {
                 if self.params == params || !self.client_cache.pending_acks().is_empty() {
                     return true;
@@ -97,6 +98,7 @@ impl TypeStream {
                 self.params_change = Some(ParamsChange(plain_keys.into_iter()));
                 continue;
             };
+
             if *budget == 0 {
                 return false;
             }
@@ -104,6 +106,7 @@ impl TypeStream {
                 self.end_params_change(db);
                 continue;
             };
+
             *budget -= 1;
             let name = db.name(self.type_id, key.entry).clone();
             self.change_subscription_params(db, key, self.params);
@@ -161,7 +164,7 @@ impl TypeStream {
         let mut certainties = records.iter().map(|record| record.certainty);
         if certainties.any(|certainty| certainty == Certainty::MaybeDropped) {
             self.client_cache
-                .edit_records(db, name, |record| *record = records);
+                .edit_records(db, name, |cached| *cached = records);
         }
     }
 

@@ -28,41 +28,43 @@ impl TypeStream {
         if let Some(set) = db.recall_set(self.type_id, version) {
             return Some(set);
         }
-        let earlier = self.go_back(db, version)?;
-        let set = Arc::new(self.rebuild_set(db, earlier));
+        let earlier_choices = self.find_earlier_choices(db, version)?;
+        let set = Arc::new(self.rebuild_set(db, earlier_choices));
         db.remember_set(self.type_id, version.clone(), &set);
         Some(set)
     }
 
-    /// Goes back from the present set to the one of a version. Returns what
-    /// each name that changed since then had; `None` if no set has the version.
-    fn go_back(
+    /// Goes back from the present set to the set of a version. Returns the
+    /// resource that each name had then, if the name changed since; `None` if
+    /// no remembered set has the version.
+    fn find_earlier_choices(
         &self,
         db: &mut Database,
         version: &Version,
     ) -> Option<HashMap<Name, Option<Arc<Resource>>>> {
         let mut sum = self.present_sum(db);
-        let mut earlier: HashMap<Name, Option<Arc<Resource>>> = HashMap::new();
+        let mut earlier_choices: HashMap<Name, Option<Arc<Resource>>> = HashMap::new();
         if Version::of_hash(sum) == *version {
-            return Some(earlier);
+            return Some(earlier_choices);
         }
 
-        let past = db.past_resources(self.type_id, self.params);
-        let past = past.filter(|(name, _)| self.has_interest(db, name));
-        let past: Vec<_> = past
+        let past_resources = db.past_resources(self.type_id, self.params);
+        let past_changes: Vec<_> = past_resources
+            .filter(|(name, _)| self.has_interest(db, name))
             .map(|(name, resource)| (name.clone(), resource.cloned()))
             .collect();
-        for (name, old) in past {
-            let new = match earlier.get(&name) {
+        // Each step undoes one change, from the newest to the oldest.
+        for (name, old_resource) in past_changes {
+            let new_resource = match earlier_choices.get(&name) {
                 Some(resource) => resource.clone(),
                 None => self.desired_resources(db, &name).into_iter().next(),
             };
             sum = sum
-                .wrapping_sub(self.fingerprint_of(new.as_ref()))
-                .wrapping_add(self.fingerprint_of(old.as_ref()));
-            earlier.insert(name, old);
+                .wrapping_sub(self.fingerprint_of(new_resource.as_ref()))
+                .wrapping_add(self.fingerprint_of(old_resource.as_ref()));
+            earlier_choices.insert(name, old_resource);
             if Version::of_hash(sum) == *version {
-                return Some(earlier);
+                return Some(earlier_choices);
             }
         }
         None
@@ -77,45 +79,52 @@ impl TypeStream {
         {
             return db.fingerprint_sum(cursor.id);
         }
-        let present = self.present_resources(db);
-        let fingerprints = present.values().map(|it| self.fingerprint_of(Some(it)));
+        let resources = self.present_resources(db);
+        let fingerprints = resources
+            .values()
+            .map(|resource| self.fingerprint_of(Some(resource)));
         fingerprints.fold(0, u128::wrapping_add)
     }
 
-    /// Returns the desired resources by name. Of a name, the client of one set
-    /// of parameters has one.
+    /// Returns the desired resources by name. A client with one set of
+    /// parameters has one resource of each name.
     fn present_resources(&self, db: &mut Database) -> BTreeMap<Name, Arc<Resource>> {
-        let present = self.all_desired_resources(db).into_iter();
-        let present = present.map(|resource| (resource.name.clone(), resource));
-        present.collect()
+        let resources = self.all_desired_resources(db).into_iter();
+        resources
+            .map(|resource| (resource.name.clone(), resource))
+            .collect()
     }
 
-    /// Makes the set that the client had before some changes of the present
-    /// one: `earlier` has what each changed name had then.
+    /// Makes an earlier set from the present one: `earlier_choices` has the
+    /// resource that each changed name had then, or `None` for a name that did
+    /// not exist. Resources that were withheld are left out.
     fn rebuild_set(
         &self,
         db: &mut Database,
-        earlier: HashMap<Name, Option<Arc<Resource>>>,
+        earlier_choices: HashMap<Name, Option<Arc<Resource>>>,
     ) -> ClientSet {
         let mut resources = self.present_resources(db);
-        for (name, resource) in earlier {
+        for (name, resource) in earlier_choices {
             match resource {
                 Some(resource) => resources.insert(name, resource),
                 None => resources.remove(&name),
             };
         }
-        let resources = resources.into_values();
+
+        let sent_resources = resources
+            .into_values()
+            .filter(|resource| !self.is_withheld(resource));
         ClientSet {
-            resources: resources.filter(|it| !self.is_withheld(it)).collect(),
+            resources: sent_resources.collect(),
             quarantined: Vec::new(),
-            unacked: BTreeMap::new(),
+            unacked_versions: BTreeMap::new(),
         }
     }
 
     /// Returns the fingerprint that a resource adds to the sum of a set; zero
     /// if there is none, or if it is withheld and was not sent.
     fn fingerprint_of(&self, resource: Option<&Arc<Resource>>) -> u128 {
-        let sent = resource.filter(|resource| !self.is_withheld(resource));
-        sent.map_or(0, |resource| resource.fingerprint())
+        let sent_resource = resource.filter(|resource| !self.is_withheld(resource));
+        sent_resource.map_or(0, |resource| resource.fingerprint())
     }
 }

@@ -85,11 +85,11 @@ impl Push {
             let cursor = advance.cursor;
             cursor.is_some_and(|cursor| db.head(cursor) != advance.to)
         };
-        let mut partial = self
+        let mut advances = self
             .advances
             .iter()
             .filter(|advance| !advance.range.is_empty());
-        partial.any(|advance| !advance.is_last || is_behind(advance))
+        advances.any(|advance| !advance.is_last || is_behind(advance))
     }
 
     /// Returns the resources of the push.
@@ -121,18 +121,18 @@ impl<'b> Room<'b> {
         }
     }
 
-    /// Reserves the bytes of an evaluation. Returns whether it fits; nothing is
-    /// reserved otherwise, and no later evaluation of its kind, removals or
-    /// others, fits. The `first` evaluation of a push fits whatever its size
-    /// is.
-    fn reserve(&mut self, evaluation: &Evaluation, first: bool) -> bool {
+    /// Reserves the bytes of an evaluation. Returns whether it fits. If not,
+    /// nothing is reserved, and no later evaluation of its kind, removals or
+    /// others, fits either. The first evaluation of a push fits whatever its
+    /// size is.
+    fn reserve(&mut self, evaluation: &Evaluation, is_first: bool) -> bool {
         let size = estimated_size(evaluation);
-        let left = match evaluation.only_removes() {
+        let budget = match evaluation.only_removes() {
             true => &mut self.removal_budget,
             false => &mut *self.budget,
         };
-        if *left == 0 || (size > *left && !first) {
-            *left = 0;
+        if *budget == 0 || (size > *budget && !is_first) {
+            *budget = 0;
             return false;
         }
         self.charge(evaluation);
@@ -268,19 +268,18 @@ impl TypeStream {
 
             self.merge_suspects(db, &name);
             let evaluation = self.evaluate(db, context, &name, push.expects_nack);
+            let is_first = push.updates.is_empty() && push.answers.is_empty();
             if evaluation.is_empty() || self.replaces_held_host(db, &name, &evaluation) {
                 room.charge(&evaluation);
-            } else {
-                let first = push.updates.is_empty() && push.answers.is_empty();
-                if !room.reserve(&evaluation, first) {
-                    still_dirty.insert(name);
-                    // Additions may have room where removals have none left.
-                    match evaluation.only_removes() {
-                        true => continue,
-                        false => break,
-                    }
+            } else if !room.reserve(&evaluation, is_first) {
+                still_dirty.insert(name);
+                // Additions may have room where removals have none left.
+                match evaluation.only_removes() {
+                    true => continue,
+                    false => break,
                 }
             }
+
             if self.add_to_push(db, &name, evaluation, context, push) {
                 still_dirty.insert(name);
             }
@@ -351,10 +350,10 @@ impl TypeStream {
         self.clear_resend(db, name, evaluation)
     }
 
-    /// Clears the resend flags of a name. Returns whether the name stays dirty:
-    /// a host whose old virtual host is removed first is answered after that. A
-    /// name stays resumed until one of its resources is removed, since its old
-    /// referrers may be draining (S82).
+    /// Clears the resend flags of a name. Returns whether the name stays dirty,
+    /// which is so for a host whose old virtual host is removed first: the host
+    /// is answered after that. A subscription stays resumed until one of its
+    /// resources is removed, since its old referrers may be draining (S82).
     fn clear_resend(&mut self, db: &Database, name: &Name, evaluation: &Evaluation) -> bool {
         let removes_host = self.kind.on_demand && evaluation.only_removes();
         let removes = evaluation.deferral == Deferral::None && evaluation.removes_any();
@@ -414,8 +413,8 @@ impl TypeStream {
     /// Returns whether a response may be sent now: one at a time (S6, S77),
     /// unless the ACK of the last one is overdue.
     pub(crate) fn may_send(&self, now: Moment, ack_timeout: Duration) -> bool {
-        let last = self.client_cache.pending_acks().back();
-        last.is_none_or(|last| last.sent_at + ack_timeout <= now)
+        let last_response = self.client_cache.pending_acks().back();
+        last_response.is_none_or(|last| last.sent_at + ack_timeout <= now)
     }
 
     /// Returns whether there is nothing to send until something happens or a
@@ -458,16 +457,16 @@ impl TypeStream {
     /// Adds the moments at which a push may be due although nothing happens:
     /// the deadline of an addition, an overdue ACK, a TTL, a trial, a
     /// resumption.
-    pub(crate) fn add_deadlines(&self, times: &Timeouts, earliest: &mut EarliestDeadline) {
+    pub(crate) fn add_deadlines(&self, timeouts: &Timeouts, earliest: &mut EarliestDeadline) {
         for deadline in self.addition_deadlines.values() {
             earliest.add(*deadline);
         }
-        let last = self.client_cache.pending_acks().back();
-        earliest.add(last.map(|last| last.sent_at + times.ack_timeout));
+        let last_response = self.client_cache.pending_acks().back();
+        earliest.add(last_response.map(|last| last.sent_at + timeouts.ack_timeout));
         earliest.add(self.ttl_timers.next());
         earliest.add(self.next_trial_at());
         if let Some(resumption) = &self.resumption {
-            self.add_resume_deadlines(resumption, times, earliest);
+            self.add_resume_deadlines(resumption, timeouts, earliest);
         }
     }
 }
@@ -480,11 +479,13 @@ fn estimated_size(evaluation: &Evaluation) -> usize {
         None => update.name().as_str().len() + 8,
     };
     let updates: usize = evaluation.updates.iter().map(update_size).sum();
-    let written = evaluation
+    let written_answers = evaluation
         .answers
         .iter()
         .filter(|answer| !answer.is_implicit);
-    let answers: usize = written.map(|answer| answer_size(&answer.name)).sum();
+    let answers: usize = written_answers
+        .map(|answer| answer_size(&answer.name))
+        .sum();
     updates + answers
 }
 

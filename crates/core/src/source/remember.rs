@@ -21,7 +21,8 @@ impl TypeStream {
             return;
         }
 
-        // Each version, and the number of pending ACKs that it counts.
+        // The number of pending ACKs that the set of a version includes, and
+        // the version.
         let mut versions: Vec<(usize, Version)> = Vec::new();
         let resumed_version = self
             .resumption
@@ -59,12 +60,12 @@ impl TypeStream {
     fn unacked_resources(&self) -> BTreeMap<Name, Version> {
         let pending_acks = self.client_cache.pending_acks().iter();
         let judged_responses = pending_acks.filter(|pending_ack| !pending_ack.expects_nack);
-        let pending = judged_responses.flat_map(|pending_ack| pending_ack.resources());
+        let pending_resources = judged_responses.flat_map(|pending_ack| pending_ack.resources());
 
         let records = self.client_cache.records();
-        let nacked_resources = records.filter(|record| record.certainty == Certainty::MaybeTaken);
-        let nacked_resources = nacked_resources.map(|record| &record.resource);
-        let resources = nacked_resources.chain(pending);
+        let nacked_records = records.filter(|record| record.certainty == Certainty::MaybeTaken);
+        let nacked_resources = nacked_records.map(|record| &record.resource);
+        let resources = nacked_resources.chain(pending_resources);
         resources
             .map(|resource| (resource.name.clone(), resource.version.clone()))
             .collect()
@@ -78,20 +79,20 @@ impl TypeStream {
         let members = |db: &mut Database, cursor: &Cursor| {
             let advances = acked_responses().flat_map(|pending_ack| &pending_ack.advances);
             // A whole set has all of an advance.
-            let of_cursor = advances.filter(|advance| advance.cursor == Some(cursor.id));
-            let sent_position = of_cursor.map(|advance| advance.to).max();
+            let own_advances = advances.filter(|advance| advance.cursor == Some(cursor.id));
+            let sent_position = own_advances.map(|advance| advance.to).max();
             db.resources_at(cursor.id, sent_position.unwrap_or(cursor.position))
         };
 
-        let quarantine = self.quarantine.iter();
-        let quarantine = quarantine.map(|((name, constraints), (version, _))| {
+        let entries = self.quarantine.iter();
+        let quarantined = entries.map(|((name, constraints), (version, _))| {
             (name.clone(), constraints.clone(), version.clone())
         });
         ClientSet {
-            quarantined: quarantine.collect(),
-            unacked: BTreeMap::new(),
+            quarantined: quarantined.collect(),
+            unacked_versions: BTreeMap::new(),
             resources: self
-                .set_after(db, pending_acks, members)
+                .set_after_acks(db, pending_acks, members)
                 .into_values()
                 .collect(),
         }

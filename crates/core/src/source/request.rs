@@ -26,7 +26,7 @@ pub(crate) enum SubscriptionChange {
 pub(crate) struct RequestContext {
     pub(crate) initial: InitialVersions,
     /// The number of initial versions that are recorded already.
-    pub(crate) recorded: usize,
+    pub(crate) recorded_count: usize,
     /// SotW: the version that the first request names.
     pub(crate) version: Option<Version>,
     /// SotW: subscriptions of which the client may hold anything, until that is
@@ -69,10 +69,11 @@ impl TypeStream {
         }
     }
 
-    /// Records the resources that a reconnected client holds, for at most
-    /// `budget` names, and subtracts these from the budget. Returns whether all
-    /// are recorded.
-    pub(crate) fn record_held(
+    /// Records the resources that a reconnected client holds, as its first
+    /// request says. Visits at most `budget` names, and subtracts them from the
+    /// budget. Returns whether all are recorded; if not, the caller calls it
+    /// again.
+    pub(crate) fn record_resumed_resources(
         &mut self,
         db: &mut Database,
         request: &mut RequestContext,
@@ -84,11 +85,19 @@ impl TypeStream {
         let unknown_keys = request.unknown.by_ref().take(*budget);
         *budget -= unknown_keys.len();
         self.record_unknown(db, unknown_keys);
-        if request.unknown.len() > 0 {
-            return false;
-        }
+        request.unknown.len() == 0 && self.record_initial_versions(db, request, budget)
+    }
 
-        if request.recorded == 0 {
+    /// Records the initial versions of a request, which
+    /// [`Self::record_resumed_resources`] has begun, within the same budget.
+    /// Returns whether all are recorded.
+    fn record_initial_versions(
+        &mut self,
+        db: &mut Database,
+        request: &mut RequestContext,
+        budget: &mut usize,
+    ) -> bool {
+        if request.recorded_count == 0 {
             // The next negative answer has a version that the client does not
             // hold.
             self.negative_counter = match self.kind.on_demand && !request.initial.is_empty() {
@@ -96,23 +105,25 @@ impl TypeStream {
                 false => self.negative_counter,
             };
         }
-        let remaining = &request.initial.as_slice()[request.recorded..];
+        let remaining = &request.initial.as_slice()[request.recorded_count..];
         if !self.kind.on_demand && !self.may_hold_negatives() {
-            self.count_resumed(remaining);
+            self.count_resumed_resources(remaining);
             return true;
         }
+
         let batch = &remaining[..remaining.len().min(*budget)];
-        self.count_resumed(batch);
+        self.count_resumed_resources(batch);
         if self.kind.on_demand {
             self.record_other_hosts(db, batch);
             let numbers = batch
                 .iter()
                 .filter_map(|(_, version)| negative::negative_number(version));
-            let next = numbers.max().map_or(1, |highest| highest.wrapping_add(1));
-            self.negative_counter = self.negative_counter.max(next);
+            let next_number = numbers.max().map_or(1, |highest| highest.wrapping_add(1));
+            self.negative_counter = self.negative_counter.max(next_number);
         }
+
         *budget -= batch.len();
-        request.recorded += batch.len();
+        request.recorded_count += batch.len();
         batch.len() == remaining.len()
     }
 

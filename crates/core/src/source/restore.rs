@@ -15,19 +15,19 @@ use crate::params::ParamsId;
 use crate::resource::Resource;
 
 impl TypeStream {
-    /// Answers subscriptions whose resource cannot be delivered. Each gets the
-    /// resource that the client accepted before; if there is none it gets a
-    /// negative answer, unless the client may hold a resource of unknown body
-    /// (S12).
+    /// Answers the subscriptions that resolve to a resource which cannot be
+    /// delivered. Each gets the resource that the client accepted before. If
+    /// there is none it gets a negative answer, unless the client may hold a
+    /// resource of unknown body (S12).
     pub(super) fn answer_quarantined(
         &self,
         db: &mut Database,
         name: &Name,
         resource: &Arc<Resource>,
-        resolving: &[&MatchingSubscription],
+        resolving_subscriptions: &[&MatchingSubscription],
         evaluation: &mut Evaluation,
     ) {
-        let held_resources = self.held_instead(db, name, resource, resolving);
+        let held_resources = self.find_substitutes(db, name, resource, resolving_subscriptions);
         // A removal of the name would remove other variants that the client may
         // hold.
         let may_use = |record: &CachedResource| !self.is_undeliverable(&record.resource);
@@ -36,7 +36,7 @@ impl TypeStream {
         // Each of several subscriptions gets the resource that matches it.
         let has_several = !self.kind.on_demand && subscribed_params.len() > 1;
 
-        for matching in resolving {
+        for matching in resolving_subscriptions {
             let resumed_record = self.find_resumed(resource, &held_resources);
             let is_owed = matching.resend || self.awaits_answer(matching, &held_resources);
             if !is_owed && resumed_record.is_none() {
@@ -46,6 +46,8 @@ impl TypeStream {
             let accepted_record = self.find_accepted(resource, &held_resources, |record| {
                 !has_several || self.variant_matches(db, matching, &variant_of(&record.resource))
             });
+            // An accepted resource comes before a resumed one, and any resource
+            // before a negative answer.
             if let Some(accepted_record) = accepted_record.or(resumed_record) {
                 self.restore_accepted(
                     db,
@@ -61,7 +63,7 @@ impl TypeStream {
                         let answer = absent_answer(key, name, has_others);
                         evaluation.answers.push(answer);
                     }
-                    None => remove_for_cursor(resource, resolving, evaluation),
+                    None => remove_for_cursor(resource, resolving_subscriptions, evaluation),
                 }
             }
         }
@@ -70,22 +72,23 @@ impl TypeStream {
     /// Returns the resources that the client may use instead of one in
     /// quarantine: those of its name, of the requested name, and of the names
     /// that the subscriptions resolved to before.
-    fn held_instead(
+    fn find_substitutes(
         &self,
         db: &mut Database,
         name: &Name,
         resource: &Resource,
-        resolving: &[&MatchingSubscription],
+        resolving_subscriptions: &[&MatchingSubscription],
     ) -> Vec<CachedResource> {
         let mut held_resources = self.client_cache.held_after_acks(db, &resource.name);
-        for (key, _) in resolving
+        let named_subscriptions = resolving_subscriptions
             .iter()
-            .filter_map(|subscription| subscription.named)
-        {
+            .filter_map(|subscription| subscription.named);
+        for (key, _) in named_subscriptions {
             if let Some(resolved_name) = self.subscriptions.resolved_name(key) {
                 held_resources.extend(self.client_cache.held_after_acks(db, resolved_name));
             }
         }
+
         if resource.name != *name {
             held_resources.extend(self.client_cache.held_after_acks(db, name));
         }
@@ -154,21 +157,22 @@ impl TypeStream {
         record.was_accepted() && !self.is_undeliverable(&record.resource)
     }
 
-    /// Resends a resource that the client accepted, `restored`, and removes the
-    /// held resources that it may have taken instead from a NACKed response. A
-    /// removed variant may have been in use by another subscription: that one,
-    /// too, gets its accepted resource back. `subscribed_params` are the
-    /// parameters of the client's subscriptions of the name.
+    /// Resends the resource of `restored_record`, which the client accepted,
+    /// and removes the held resources that the client may have taken instead
+    /// from a NACKed response. If a removed variant was in use by another
+    /// subscription, that subscription gets its accepted resource back, too.
+    /// `subscribed_params` are the parameters of the client's subscriptions of
+    /// the name.
     pub(super) fn restore_accepted(
         &self,
         db: &Database,
         name: &Name,
-        restored: &CachedResource,
+        restored_record: &CachedResource,
         held_resources: &[CachedResource],
         subscribed_params: &[ParamsId],
         evaluation: &mut Evaluation,
     ) {
-        let accepted_resource = &restored.resource;
+        let accepted_resource = &restored_record.resource;
         if !evaluation.updates_variant(&variant_of(accepted_resource)) {
             let requested_name = (accepted_resource.name != *name).then(|| name.clone());
             let upsert = Update::upsert(accepted_resource, requested_name);
@@ -176,7 +180,7 @@ impl TypeStream {
         }
 
         let removed_resources =
-            self.taken_instead(db, accepted_resource, held_resources, subscribed_params);
+            self.find_taken_variants(db, accepted_resource, held_resources, subscribed_params);
         for resource in &removed_resources {
             let variant = variant_of(resource);
             if !evaluation.updates_variant(&variant) {
@@ -184,6 +188,7 @@ impl TypeStream {
             }
         }
 
+        // Other subscriptions may have used what was removed.
         for params in subscribed_params {
             let matches = |resource: &Resource| resource_matches(db, *params, resource);
             let loses_variant = !matches(accepted_resource)
@@ -191,6 +196,7 @@ impl TypeStream {
             if !loses_variant {
                 continue;
             }
+
             let previous = self.find_previous(&accepted_resource.name, held_resources, matches);
             // Each call adds an update, so this ends.
             if let Some(previous) = previous
@@ -221,13 +227,13 @@ impl TypeStream {
         })
     }
 
-    /// Returns the variants of the name of an accepted resource that the client
-    /// may have taken from a NACKed response and must not keep. A client with
-    /// several subscriptions of the name matches variants by itself, so only a
-    /// variant that would be a second one for some subscription is removed. A
-    /// client with one subscription may not match, and uses whatever it has, so
-    /// all others are removed.
-    fn taken_instead<'h>(
+    /// Returns the variants that the client may have taken from a NACKed
+    /// response, and must not keep beside the `accepted` resource of their
+    /// name. A client with several subscriptions of the name matches variants
+    /// by itself, so only a variant that would be a second one for some
+    /// subscription is removed. A client with one subscription may not match,
+    /// and uses whatever it has, so all others are removed.
+    fn find_taken_variants<'h>(
         &self,
         db: &Database,
         accepted: &Resource,
@@ -244,12 +250,12 @@ impl TypeStream {
             subscribed_params.len() < 2 || subscribed_params.iter().any(match_both)
         };
 
-        let maybe_taken = held_resources
+        let taken_records = held_resources
             .iter()
             .filter(|record| record.certainty == Certainty::MaybeTaken);
-        let taken_resources = maybe_taken.map(|record| &record.resource);
-        let same_name = taken_resources.filter(|resource| resource.name == accepted.name);
-        same_name.filter(|resource| is_second(resource)).collect()
+        let taken_resources = taken_records.map(|record| &record.resource);
+        let variants = taken_resources.filter(|resource| resource.name == accepted.name);
+        variants.filter(|resource| is_second(resource)).collect()
     }
 
     /// Returns the resources of a name that a whole set lists as the client's
@@ -267,7 +273,7 @@ impl TypeStream {
     /// Answers the subscriptions of a name whose removal is deferred with the
     /// resource that is kept (S23), if they wait for an answer or the client
     /// resumed with it. A suspect waits for its trial.
-    pub(super) fn answer_while_kept(
+    pub(super) fn answer_with_kept_resource(
         &self,
         db: &mut Database,
         name: &Name,
@@ -285,10 +291,10 @@ impl TypeStream {
         };
 
         if let Some(kept_record) = held_resources.iter().find(is_answer) {
-            let subscribed_params = matching
+            let subscribed_params: Vec<ParamsId> = matching
                 .iter()
-                .map(|subscription| self.params_of_subscription(subscription));
-            let subscribed_params: Vec<ParamsId> = subscribed_params.collect();
+                .map(|subscription| self.params_of_subscription(subscription))
+                .collect();
             self.restore_accepted(
                 db,
                 name,
@@ -306,11 +312,11 @@ impl TypeStream {
 /// it.
 fn remove_for_cursor(
     resource: &Resource,
-    resolving: &[&MatchingSubscription],
+    resolving_subscriptions: &[&MatchingSubscription],
     evaluation: &mut Evaluation,
 ) {
     let is_named = |subscription: &&MatchingSubscription| subscription.named.is_some();
-    if !resolving.iter().any(is_named) {
+    if !resolving_subscriptions.iter().any(is_named) {
         let removal = Update::remove(variant_of(resource), None);
         evaluation.updates.push(removal);
     }

@@ -42,9 +42,10 @@ const MOST_IN_SET: usize = 16 * SLICE;
 /// The knowledge of the state of a reconnected client, for one type.
 #[derive(Debug)]
 pub(crate) struct Resumption {
-    pub(crate) at: Moment,
+    /// The moment of the first request.
+    pub(crate) started_at: Moment,
     /// Whether the first request is being read: its names are resumed.
-    pub(crate) first_request: bool,
+    pub(crate) is_first_request: bool,
     /// SotW: the client holds a whole set of which nothing is known, and has
     /// not ACKed another.
     pub(crate) unknown_set: bool,
@@ -58,7 +59,7 @@ pub(crate) struct Resumption {
     /// Variants that the client NACKed on an earlier stream. They are sent once
     /// more when it has ACKed a set without them: it may be another program by
     /// now.
-    quarantined: Vec<Variant>,
+    quarantined_variants: Vec<Variant>,
     /// The set that the client named, until it has ACKed another, and the sum
     /// of the heads of views when the set was last compared with them.
     named_set: Option<(Arc<ClientSet>, Position)>,
@@ -67,7 +68,7 @@ pub(crate) struct Resumption {
     /// The clusters that the client was sent beside the set that it named, in
     /// sets that it did not ACK. `None` once it has acknowledged another set.
     /// While it is set, the client may hold clusters beyond the named set.
-    unacked: Option<BTreeMap<Name, Version>>,
+    unacked_versions: Option<BTreeMap<Name, Version>>,
 }
 
 impl Resumption {
@@ -80,8 +81,9 @@ impl Resumption {
     pub(super) fn may_hold_unknown(&self, name: &Name) -> bool {
         let named_set = self.named_set.as_ref();
         let is_in_named_set = named_set.is_some_and(|(set, _)| set.lists(name));
-        let unacked = self.unacked.as_ref();
-        let may_hold_more = unacked.is_some_and(|unacked| !unacked.contains_key(name));
+        let unacked_versions = self.unacked_versions.as_ref();
+        let may_hold_more =
+            unacked_versions.is_some_and(|unacked_versions| !unacked_versions.contains_key(name));
         self.unknown_set || (!is_in_named_set && may_hold_more)
     }
 }
@@ -92,16 +94,16 @@ impl TypeStream {
     /// read.
     pub(crate) fn begin_resumption(&mut self, now: Moment) {
         self.resumption = Some(Resumption {
-            at: now,
-            first_request: true,
+            started_at: now,
+            is_first_request: true,
             unknown_set: self.mode == Mode::Sotw && self.kind.whole_set,
             held_count: 0,
             named_count: 0,
             had_inline_routes: false,
-            quarantined: Vec::new(),
+            quarantined_variants: Vec::new(),
             named_set: None,
             version: None,
-            unacked: None,
+            unacked_versions: None,
         });
     }
 
@@ -125,6 +127,7 @@ impl TypeStream {
         if self.resumption.is_none() {
             return Vec::new();
         }
+
         let set = match self.kind.whole_set {
             true => self.find_set(db, version),
             false => None,
@@ -132,6 +135,7 @@ impl TypeStream {
         if let Some(resumption) = &mut self.resumption {
             resumption.version = Some(version.clone());
         }
+
         let Some(set) = set else {
             return match self.kind.survives_reconnect {
                 true => self.subscriptions.keys().collect(),
@@ -140,11 +144,11 @@ impl TypeStream {
         };
 
         self.record_set(db, &set, false);
-        let quarantined = self.resume_quarantine(db, &set);
+        let quarantined_variants = self.resume_quarantine(db, &set);
         if let Some(resumption) = &mut self.resumption {
             resumption.unknown_set = false;
-            resumption.unacked = Some(set.unacked.clone());
-            resumption.quarantined = quarantined;
+            resumption.unacked_versions = Some(set.unacked_versions.clone());
+            resumption.quarantined_variants = quarantined_variants;
             resumption.named_set = Some((set, self.client_cache.heads_sum(db)));
         }
         Vec::new()
@@ -165,8 +169,8 @@ impl TypeStream {
                 variant_of(resource) == variant && resource.version == *version
             };
             if has_another && self.desired_resources(db, name).iter().any(is_nacked) {
-                let nacked = (version.clone(), name.clone());
-                self.quarantine.insert(variant.clone(), nacked);
+                let entry = (version.clone(), name.clone());
+                self.quarantine.insert(variant.clone(), entry);
                 quarantined.push(variant);
             }
         }
@@ -220,7 +224,7 @@ impl TypeStream {
         let Some(resumption) = &mut self.resumption else {
             return;
         };
-        resumption.unacked = None;
+        resumption.unacked_versions = None;
         if let Some((set, _)) = resumption.named_set.take() {
             self.record_set(db, &set, true);
         }
@@ -229,7 +233,7 @@ impl TypeStream {
     /// Forgets the set that the client named, since it ACKed another.
     pub(super) fn forget_named_set(&mut self) {
         if let Some(resumption) = &mut self.resumption {
-            (resumption.named_set, resumption.unacked) = (None, None);
+            (resumption.named_set, resumption.unacked_versions) = (None, None);
         }
     }
 
@@ -243,7 +247,7 @@ impl TypeStream {
         if !self.client_cache.pending_acks().is_empty() {
             return;
         }
-        for variant in std::mem::take(&mut resumption.quarantined) {
+        for variant in std::mem::take(&mut resumption.quarantined_variants) {
             if let Some((_, requested_name)) = self.quarantine.remove(&variant) {
                 self.dirty.insert(requested_name);
             }
@@ -288,13 +292,11 @@ impl TypeStream {
     /// of later requests are not resumed. Does nothing at a later request.
     pub(crate) fn end_first_request(&mut self) {
         let named_count = self.subscriptions.len();
-        if let Some(resumption) = self
-            .resumption
-            .as_mut()
-            .filter(|resumption| resumption.first_request)
+        if let Some(resumption) = &mut self.resumption
+            && resumption.is_first_request
         {
             resumption.named_count = named_count;
-            resumption.first_request = false;
+            resumption.is_first_request = false;
         }
     }
 
@@ -311,7 +313,8 @@ impl TypeStream {
             return false;
         };
 
-        // Nobody is sent again what is withheld, whatever it says that it holds.
+        // A withheld resource is not sent, even to a client that names its
+        // version.
         let is_current =
             Version::of_hash(db.fingerprint_sum(id)) == *version && !self.withholds_any_of(db, id);
         if is_current && let Some(cursor) = self.client_cache.cursor_mut(id) {
@@ -321,8 +324,8 @@ impl TypeStream {
             match &mut self.resumption {
                 Some(resumption) if self.type_url.as_str() == kind::CDS => {
                     resumption.unknown_set = false;
-                    resumption.unacked =
-                        Some(set.map_or_else(BTreeMap::new, |set| set.unacked.clone()));
+                    resumption.unacked_versions =
+                        Some(set.map_or_else(BTreeMap::new, |set| set.unacked_versions.clone()));
                 }
                 resumption => *resumption = None,
             }
@@ -346,12 +349,14 @@ impl TypeStream {
             return;
         };
 
+        // The set has the cluster already, by name or by its endpoints.
         let listed_clusters = db.list(cursor.id);
         let references = listed_clusters
             .iter()
             .flat_map(|resource| &resource.facts().references);
         let endpoints = references.filter(|resource| resource.type_url.as_str() == kind::EDS);
         let used_names: HashSet<&Name> = endpoints.map(|reference| &reference.name).collect();
+
         for record in clusters {
             let name = record.resource.name.clone();
             let is_listed = listed_clusters
@@ -375,25 +380,21 @@ impl TypeStream {
         resumption: &Resumption,
         names: Vec<Name>,
     ) -> Vec<CachedResource> {
-        let unacked_versions = resumption.unacked.as_ref();
+        let unacked_versions = resumption.unacked_versions.as_ref();
         let taken_clusters = names.iter().filter_map(|name| {
             let version = unacked_versions?.get(name)?;
             db.recall_body(self.type_id, name, version)
         });
         let mut held_resources: Vec<CachedResource> =
             taken_clusters.map(CachedResource::resumed).collect();
-        let unknown_names = names.into_iter();
-        let unknown_names = unknown_names.filter(|name| resumption.may_hold_unknown(name));
+
+        let unknown_names = names
+            .into_iter()
+            .filter(|name| resumption.may_hold_unknown(name));
         held_resources.extend(
             unknown_names.map(|name| CachedResource::unknown_body(name, Version::unknown())),
         );
         held_resources
-    }
-
-    /// Returns whether sets list an invalid cluster for each cluster of unknown
-    /// body, so that the client keeps its own (S82).
-    pub(super) fn sends_invalid_clusters(&self) -> bool {
-        self.type_url.as_str() == kind::CDS && self.sends_whole_sets()
     }
 
     /// Returns the type for whose first request the first set of this type
@@ -401,9 +402,10 @@ impl TypeStream {
     /// routes name its listeners (S82). `None` once a set was sent, or if
     /// everything that the client holds is known.
     pub(crate) fn awaited_type(&self) -> Option<(&'static str, Moment)> {
-        let resumption = self.resumption.as_ref();
-        let resumption = resumption
-            .filter(|resumption| resumption.unknown_set || resumption.unacked.is_some())?;
+        let resumption = self.resumption.as_ref()?;
+        if !resumption.unknown_set && resumption.unacked_versions.is_none() {
+            return None;
+        }
         let has_wildcard_set =
             self.sends_whole_sets() && self.client_cache.cursor_of(&Scope::All).is_some();
         let is_first_set = has_wildcard_set && self.last_nonce.is_none();
@@ -416,7 +418,7 @@ impl TypeStream {
             kind::LDS => kind::RDS,
             _ => return None,
         };
-        Some((awaited_type, resumption.at + FIRST_REQUESTS_WINDOW))
+        Some((awaited_type, resumption.started_at + FIRST_REQUESTS_WINDOW))
     }
 
     /// Returns the moment until which the first set waits for dependencies, if
@@ -424,12 +426,9 @@ impl TypeStream {
     /// resources that the new set lacks, even those that are only deferred
     /// (S38, S82). `None` for other sets.
     fn dependency_deadline(&self, dependency_timeout: Duration) -> Option<Moment> {
-        let resumption = self
-            .resumption
-            .as_ref()
-            .filter(|resumption| resumption.unknown_set)?;
-        let is_first = self.sends_whole_sets() && self.last_nonce.is_none();
-        is_first.then(|| resumption.at + dependency_timeout)
+        let resumption = self.resumption.as_ref()?;
+        let is_first_set = self.sends_whole_sets() && self.last_nonce.is_none();
+        (is_first_set && resumption.unknown_set).then(|| resumption.started_at + dependency_timeout)
     }
 
     /// Returns whether the first set waits because it would lack a resource
@@ -440,16 +439,17 @@ impl TypeStream {
             return false;
         }
         let desired_resources = self.all_desired_resources(db);
-        let mut desired_resources = desired_resources.iter();
         desired_resources
+            .iter()
             .any(|resource| context.order.must_defer_addition(db, &self.kind, resource))
     }
 
-    /// Returns whether the client is not told that a name does not exist. After
-    /// a reconnect the client may use the resource that it has of the name
-    /// until it unsubscribes. And a listener may be warming for a route that no
-    /// longer exists: told so, the client would replace the listener that
-    /// serves, although its successor is on its way (S81).
+    /// Returns whether the client must not be told now that a name does not
+    /// exist. There are two reasons. After a reconnect the client may use the
+    /// resource that it has of the name until it unsubscribes. And a listener
+    /// may be warming for a route configuration that no longer exists: with the
+    /// answer the listener would replace the one that serves, although its
+    /// successor is about to be sent (S81).
     pub(super) fn withholds_absence(
         &self,
         db: &mut Database,
@@ -469,12 +469,12 @@ impl TypeStream {
         let Some(resumption) = self.resumption.as_ref().filter(|_| subscription.is_resumed) else {
             return false;
         };
-        let may_drain = context.now < resumption.at + context.drain_time;
+        let may_drain = context.now < resumption.started_at + context.drain_time;
         if !may_drain || context.order.is_referenced(db, &self.type_url, name) {
             return false;
         }
         let may_be_used = context.order.has_referring_type(&self.type_url);
-        may_be_used || context.now < resumption.at + context.resume_window
+        may_be_used || context.now < resumption.started_at + context.resume_window
     }
 
     /// Adds the moments after which deferred names of a resumed client, and its
@@ -482,16 +482,16 @@ impl TypeStream {
     pub(super) fn add_resume_deadlines(
         &self,
         resumption: &Resumption,
-        times: &Timeouts,
+        timeouts: &Timeouts,
         earliest: &mut EarliestDeadline,
     ) {
         if !self.deferred.is_empty() {
-            earliest.add(resumption.at + times.resume_window);
-            earliest.add(resumption.at + times.dependency_timeout);
-            earliest.add(resumption.at + times.drain_time);
+            earliest.add(resumption.started_at + timeouts.resume_window);
+            earliest.add(resumption.started_at + timeouts.dependency_timeout);
+            earliest.add(resumption.started_at + timeouts.drain_time);
         }
         earliest.add(self.awaited_type().map(|(_, deadline)| deadline));
-        earliest.add(self.dependency_deadline(times.dependency_timeout));
+        earliest.add(self.dependency_deadline(timeouts.dependency_timeout));
     }
 }
 

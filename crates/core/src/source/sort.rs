@@ -100,6 +100,7 @@ impl TypeStream {
             return;
         }
 
+        // The name has no resource that could be withheld.
         self.note_withheld(&name, &[]);
         let is_owed = |(_, subscription): &&(SubscriptionKey, Subscription)| {
             subscription.resend || subscription.acked_answer != AnswerKind::Absent
@@ -111,6 +112,7 @@ impl TypeStream {
             && subscriptions
                 .iter()
                 .any(|subscription| is_owed(&subscription));
+
         for (key, _) in subscriptions {
             if let Some(subscription) = self.subscriptions.get_mut(key) {
                 subscription.resend = false;
@@ -141,7 +143,7 @@ impl TypeStream {
         }
 
         let mut nacked_variants = self.suspects.values().chain(self.quarantine.values());
-        if nacked_variants.any(|(_, requested)| requested == name) {
+        if nacked_variants.any(|(_, requested_name)| requested_name == name) {
             return None;
         }
         let may_be_held = |subscription: &Subscription| {

@@ -8,7 +8,7 @@ use super::client_cache::{
 };
 use super::{AnswerKind, Push, SubscriptionKey, TypeStream, negative};
 use crate::database::{CursorId, Database};
-use crate::kind::NegativeForm;
+use crate::kind::{self, NegativeForm};
 use crate::message::{SotwResponse, WireResource};
 use crate::name::Name;
 use crate::resource::{Nonce, Resource, ResourceError, Version};
@@ -74,8 +74,8 @@ impl TypeStream {
             return None;
         }
 
-        let sum = self.sum_after(db, push, &resource_set);
-        let deliver =
+        let sum = self.sum_after_push(db, push, &resource_set);
+        let encode =
             |resource: Arc<Resource>| WireResource::for_sotw(resource, wrap, self.kind.ttl_in_sotw);
         Some(SotwResponse {
             type_url: self.type_url.clone(),
@@ -83,16 +83,16 @@ impl TypeStream {
             nonce,
             resources: resource_set
                 .into_values()
-                .map(deliver)
+                .map(encode)
                 .collect::<Vec<_>>()
                 .into(),
             errors,
-            removed: self.left_out(push),
+            removed: self.omitted_names(push),
         })
     }
 
-    /// Writes the whole set that a cursor lists: it is listed and encoded once
-    /// for all clients at the head of the view.
+    /// Writes the whole set that a cursor lists. The list is made and encoded
+    /// once for all clients at the head of the view.
     fn write_shared_set(
         &self,
         db: &mut Database,
@@ -107,23 +107,23 @@ impl TypeStream {
             nonce,
             resources: ResourceList::Shared(db.shared_list(cursor, wrap)),
             errors: Vec::new(),
-            removed: self.left_out(push),
+            removed: self.omitted_names(push),
         }
     }
 
-    /// Returns the names that a whole set does not list any more, up to a
-    /// limit, for reports; none for types without whole sets. The set itself
-    /// says it by leaving them out.
-    fn left_out(&self, push: &Push) -> Vec<Name> {
+    /// Returns the names that a whole set does not list any more, for reports:
+    /// at most [`MOST_LEFT_OUT`], and none of an advance that is too long to be
+    /// visited. Empty for types without whole sets.
+    fn omitted_names(&self, push: &Push) -> Vec<Name> {
         if !self.kind.whole_set {
             return Vec::new();
         }
         let mut names = BTreeSet::new();
-        for advance in push
+        let short_advances = push
             .advances
             .iter()
-            .filter(|advance| advance.range.len() <= MOST_VISITED)
-        {
+            .filter(|advance| advance.range.len() <= MOST_VISITED);
+        for advance in short_advances {
             let items = advance.items().filter(|(_, item)| item.is_none());
             names.extend(items.map(|(name, _)| name));
         }
@@ -146,10 +146,11 @@ impl TypeStream {
             let error = match (&answer.error, answer.kind) {
                 (Some(error), _) => Some(Arc::clone(error)),
                 (None, AnswerKind::Absent) => {
-                    let left = self
-                        .client_cache
-                        .held_after_push(db, &answer.name, push.changes());
-                    self.absence_as_error(true).filter(|_| left.is_empty())
+                    let remaining_records =
+                        self.client_cache
+                            .held_after_push(db, &answer.name, push.changes());
+                    self.absence_as_error(true)
+                        .filter(|_| remaining_records.is_empty())
                 }
                 _ => None,
             };
@@ -185,7 +186,7 @@ impl TypeStream {
         // With the advances of the response, cursors are at their sent
         // positions.
         let pending_acks = self.client_cache.pending_acks().len();
-        let mut set = self.set_after(db, pending_acks, |db, cursor| db.list(cursor.id));
+        let mut set = self.set_after_acks(db, pending_acks, |db, cursor| db.list(cursor.id));
         for update in &push.updates {
             apply_update(&mut set, update);
         }
@@ -201,7 +202,7 @@ impl TypeStream {
     /// `pending_acks` of the pending responses, as far as bodies are known: the
     /// resources of cursors, the records, and then the responses in their
     /// order. `members` lists the resources of a cursor.
-    pub(crate) fn set_after(
+    pub(crate) fn set_after_acks(
         &self,
         db: &mut Database,
         pending_acks: usize,
@@ -250,7 +251,7 @@ impl TypeStream {
                     set.remove(&(name.clone(), constraints.clone()));
                 }
                 match item {
-                    Some(new) => _ = set.insert(variant_of(new), Arc::clone(new)),
+                    Some(resource) => _ = set.insert(variant_of(resource), Arc::clone(resource)),
                     None => _ = set.remove(&(name.clone(), None)),
                 }
             }
@@ -261,6 +262,12 @@ impl TypeStream {
                 apply_update(set, update);
             }
         }
+    }
+
+    /// Returns whether sets list an invalid cluster for each cluster of unknown
+    /// body, so that the client keeps its own (S82).
+    pub(super) fn sends_invalid_clusters(&self) -> bool {
+        self.type_url.as_str() == kind::CDS && self.sends_whole_sets()
     }
 
     /// Returns the names of clusters that an Envoy holds with unknown bodies,
@@ -292,13 +299,13 @@ impl TypeStream {
         let mut resources = ResourceSet::new();
         let mut add = |resource: Arc<Resource>| resources.insert(variant_of(&resource), resource);
         for update in &push.updates {
-            let held_after = self
-                .client_cache
-                .held_after_push(db, update.name(), push.changes());
+            let held_resources =
+                self.client_cache
+                    .held_after_push(db, update.name(), push.changes());
             // A response with some variants of a name replaces all of them
             // (TP2), so each of them is listed.
-            if !held_after.is_empty() {
-                let accepted_records = held_after
+            if !held_resources.is_empty() {
+                let accepted_records = held_resources
                     .into_iter()
                     .filter(|record| record.was_accepted() && !self.is_withheld(&record.resource));
                 accepted_records.for_each(|record| _ = add(record.resource));
@@ -337,13 +344,13 @@ impl TypeStream {
     }
 
     /// Returns the fingerprint sum of the client's resources once it has ACKed
-    /// the response and all before it: for a whole set the sum of the set
-    /// itself, else the present sum with the changes.
-    fn sum_after(&self, db: &mut Database, push: &Push, listed: &ResourceSet) -> u128 {
+    /// the response and all before it. For a whole set that is the sum of
+    /// `resource_set`, the set itself; else the present sum with the changes.
+    fn sum_after_push(&self, db: &mut Database, push: &Push, resource_set: &ResourceSet) -> u128 {
         if self.kind.whole_set {
-            return listed
+            return resource_set
                 .values()
-                .fold(0, |sum, r| sum.wrapping_add(r.fingerprint()));
+                .fold(0, |sum, resource| sum.wrapping_add(resource.fingerprint()));
         }
 
         let cursors = self.client_cache.cursors().iter();
@@ -359,10 +366,10 @@ impl TypeStream {
             .map(Update::name)
             .collect();
         for name in names {
-            let held_after = self.client_cache.held_after_push(db, name, push.changes());
+            let held_resources = self.client_cache.held_after_push(db, name, push.changes());
             sum = sum
                 .wrapping_sub(sum_of(&self.client_cache.held(db, name)))
-                .wrapping_add(sum_of(&held_after));
+                .wrapping_add(sum_of(&held_resources));
         }
 
         // Zero is the sum of the empty set.
@@ -372,16 +379,17 @@ impl TypeStream {
         }
     }
 
-    /// Returns whether the client may hold resources although it ACKed none:
-    /// the version of the empty set would be wrong then (S17, S82).
+    /// Returns whether the client may hold resources after a push, although the
+    /// sum of those that it ACKed is zero: then the version of the empty set
+    /// would be wrong (S17, S82).
     fn may_hold_more(&self, db: &mut Database, push: &Push) -> bool {
         let mut names = self
             .client_cache
             .records()
             .map(|record| &record.resource.name);
         names.any(|name| {
-            let held_after = self.client_cache.held_after_push(db, name, push.changes());
-            !held_after.is_empty()
+            let held_resources = self.client_cache.held_after_push(db, name, push.changes());
+            !held_resources.is_empty()
         })
     }
 }
@@ -397,7 +405,7 @@ fn sum_of(held_resources: &[CachedResource]) -> u128 {
 /// Applies an update to a set: inserts the variant, or removes it.
 fn apply_update(set: &mut ResourceSet, update: &Update) {
     match &update.resource {
-        Some(new) => _ = set.insert(update.variant.clone(), Arc::clone(new)),
+        Some(resource) => _ = set.insert(update.variant.clone(), Arc::clone(resource)),
         None => _ = set.remove(&update.variant),
     }
 }

@@ -32,6 +32,7 @@ impl TypeStream {
         let entry = db.subscribe(self.subscriber, name, params);
         let key = SubscriptionKey { entry, params };
         self.dirty.insert(name.clone());
+
         let is_located = self.located_names.remove(&(name.clone(), params));
         if let Some(subscription) = self.subscriptions.get_mut(key) {
             subscription.resend = true;
@@ -43,12 +44,10 @@ impl TypeStream {
 
         self.client_cache.make_exception(db, name);
         let is_unbounded = self.kind.on_demand && !db.is_bounded_host(self.type_id, name);
+        let resumption = self.resumption.as_ref();
         let subscription = Subscription {
             unbounded: is_unbounded,
-            is_resumed: self
-                .resumption
-                .as_ref()
-                .is_some_and(|resumption| resumption.first_request),
+            is_resumed: resumption.is_some_and(|resumption| resumption.is_first_request),
             ..Subscription::default()
         };
         self.subscriptions
@@ -79,11 +78,11 @@ impl TypeStream {
         }
     }
 
-    /// Records what a client says that it holds of a subscription: the current
-    /// resource if the versions agree (S46), a negative answer if that is still
-    /// right, else a resource of another version. Nothing is recorded for a
-    /// name without an initial version. A host may be held under the name of
-    /// its virtual host.
+    /// Records the answer that a reconnecting client has for a subscription, by
+    /// its initial versions: the current resource if the versions agree (S46),
+    /// a negative answer if that is still right, else a resource of another
+    /// version. Nothing is recorded for a name without an initial version. A
+    /// host may be held under the name of its virtual host.
     fn record_named_version(
         &mut self,
         db: &mut Database,
@@ -93,8 +92,8 @@ impl TypeStream {
     ) {
         let choice = self.resolve(db, key);
         let resolved_name = choice.resource().map_or(name, |resource| &resource.name);
-        // A virtual host of this name that is not the answer here is another's
-        // answer.
+        // A virtual host of this name that does not answer this subscription
+        // may answer that of another host.
         let is_unused = resolved_name == name || db.unused_name(self.type_id, name) == *name;
         let mut names = [Some(resolved_name), Some(name).filter(|_| is_unused)].into_iter();
         let named_version = names.find_map(|name| Some((name?, initial.get(name?)?)));
@@ -106,7 +105,7 @@ impl TypeStream {
         let is_held = |current: &Resource| {
             current.name == *held_name && current.version == *version && serves_host(current, name)
         };
-        let (answer, record) = match &choice {
+        let (answer_kind, record) = match &choice {
             Choice::Resource(current) if is_held(current) => {
                 (AnswerKind::Resource, CachedResource::accepted(current))
             }
@@ -114,6 +113,7 @@ impl TypeStream {
                 let subscriptions = &mut self.subscriptions;
                 return subscriptions.record_answer(key, AnswerKind::Absent, None);
             }
+            // The name exists by now: the subscription has no answer.
             _ if is_negative => return,
             _ => {
                 let record = self.resumed_resource(db, held_name, version);
@@ -124,15 +124,15 @@ impl TypeStream {
         let resolved_name =
             Some(record.resource.name.clone()).filter(|record_name| record_name != name);
         self.client_cache.record(db, record);
-        self.subscriptions.record_answer(key, answer, None);
+        self.subscriptions.record_answer(key, answer_kind, None);
         self.subscriptions.set_resolved_name(key, resolved_name);
     }
 
     /// Records the hosts that a reconnected client holds and that no
     /// subscription resolves to, so that they are removed (S45). Negative
     /// answers do not count as hosts.
-    pub(crate) fn record_other_hosts(&mut self, db: &mut Database, record: &[(Name, Version)]) {
-        for (name, version) in record {
+    pub(crate) fn record_other_hosts(&mut self, db: &mut Database, versions: &[(Name, Version)]) {
+        for (name, version) in versions {
             let is_held = !name.as_str().is_empty() && !negative::is_negative_version(version);
             if is_held && self.client_cache.held(db, name).is_empty() {
                 let record = CachedResource::unknown_body(name.clone(), version.clone());
@@ -165,7 +165,7 @@ impl TypeStream {
     /// Adds these versions, which a client names in its first request, to the
     /// number of resources that it resumed with; negative answers do not count.
     /// Has no effect for a client that did not resume.
-    pub(crate) fn count_resumed(&mut self, versions: &[(Name, Version)]) {
+    pub(crate) fn count_resumed_resources(&mut self, versions: &[(Name, Version)]) {
         let is_negative = |(name, version): &&(Name, Version)| self.is_negative_for(name, version);
         let negative_count = match self.may_hold_negatives() {
             true => versions.iter().filter(is_negative).count(),
@@ -193,6 +193,7 @@ impl TypeStream {
         if self.remove_one_origin(key, name) {
             return UnsubscribedResources::new();
         }
+
         let resolved_name = self.subscriptions.resolved_name(key).cloned();
         let Some((_, unresolved_name)) = self.subscriptions.remove(key, name_weight(name)) else {
             return UnsubscribedResources::new();
@@ -212,7 +213,7 @@ impl TypeStream {
             // VHDS covers no hosts: their removal is sent (S23), unless another
             // name resolves to them.
             true => self.dirty.extend(names),
-            false => self.forget_undesired(db, names),
+            false => self.forget_unsubscribed(db, names),
         }
 
         self.reevaluate_unsubscribed(db, name, params);
@@ -297,15 +298,14 @@ impl TypeStream {
         if params == self.params {
             return false;
         }
-        let listed_resource = self.cursor_choice(db, name);
-        let listed_resource = listed_resource.as_ref().and_then(Choice::resource);
-        listed_resource
-            .is_some_and(|listed_resource| !resource_matches(db, params, listed_resource))
+        let choice = self.cursor_choice(db, name);
+        let listed_resource = choice.as_ref().and_then(Choice::resource);
+        listed_resource.is_some_and(|resource| !resource_matches(db, params, resource))
     }
 
     /// Forgets the resources of these names, which the client drops when it
     /// unsubscribes. A name that a subscription still covers is not forgotten.
-    pub(super) fn forget_undesired(&mut self, db: &Database, names: impl Iterator<Item = Name>) {
+    pub(super) fn forget_unsubscribed(&mut self, db: &Database, names: impl Iterator<Item = Name>) {
         for name in names {
             if !self.has_interest(db, &name) {
                 self.client_cache.forget(&name);

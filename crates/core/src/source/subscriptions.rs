@@ -120,12 +120,14 @@ impl Subscriptions {
         self.unbounded_hosts
     }
 
-    /// Returns the state of a subscription.
+    /// Returns the state of a subscription; `None` if there is no such
+    /// subscription.
     pub(crate) fn get(&self, key: SubscriptionKey) -> Option<&Subscription> {
         self.by_key.get(&key)
     }
 
-    /// Returns the state of a subscription, to be changed.
+    /// Returns the state of a subscription, to be changed; `None` if there is
+    /// no such subscription.
     pub(crate) fn get_mut(&mut self, key: SubscriptionKey) -> Option<&mut Subscription> {
         self.by_key.get_mut(&key)
     }
@@ -167,7 +169,7 @@ impl Subscriptions {
     }
 
     /// Adds a subscription with other parameters than the plain ones to the
-    /// index by which [`Self::of_entry`] finds it.
+    /// index by which [`Self::iter_of_entry`] finds it.
     pub(crate) fn index_located(&mut self, key: SubscriptionKey) {
         let params_list = self.locator_params.entry(key.entry).or_default();
         if !params_list.contains(&key.params) {
@@ -205,7 +207,7 @@ impl Subscriptions {
     }
 
     /// Returns the subscriptions of one name, one for each set of parameters.
-    pub(crate) fn of_entry(
+    pub(crate) fn iter_of_entry(
         &self,
         entry: EntryId,
     ) -> impl Iterator<Item = (SubscriptionKey, &Subscription)> {
@@ -216,10 +218,11 @@ impl Subscriptions {
             .flatten()
             .copied();
         let former_params = self.former_params.filter(|former_params| {
-            // One that a locator makes is among the located ones.
+            // If a locator has them too, they are among the located ones.
             let is_located = |params: &Vec<ParamsId>| params.contains(former_params);
             !self.locator_params.get(&entry).is_some_and(is_located)
         });
+
         let params = [self.plain_params]
             .into_iter()
             .chain(former_params)
@@ -246,19 +249,19 @@ impl Subscriptions {
             return None;
         }
 
-        if let Some(new) = &resolved_name {
-            *self.resolved_counts.entry(new.clone()).or_default() += 1;
+        if let Some(new_name) = &resolved_name {
+            *self.resolved_counts.entry(new_name.clone()).or_default() += 1;
         }
-        let old = match resolved_name {
-            Some(new) => self.resolved_names.insert(key, new),
+        let old_name = match resolved_name {
+            Some(new_name) => self.resolved_names.insert(key, new_name),
             None => self.resolved_names.remove(&key),
         }?;
 
-        let count = self.resolved_counts.get_mut(&old)?;
+        let count = self.resolved_counts.get_mut(&old_name)?;
         *count -= 1;
         (*count == 0).then(|| {
-            self.resolved_counts.remove(&old);
-            old
+            self.resolved_counts.remove(&old_name);
+            old_name
         })
     }
 
@@ -269,7 +272,7 @@ impl Subscriptions {
 
     /// Returns the subscriptions that resolve to this name. Visits all
     /// subscriptions that resolve to another name than the requested one.
-    pub(crate) fn resolving_to(&self, name: &Name) -> Vec<SubscriptionKey> {
+    pub(crate) fn keys_resolving_to(&self, name: &Name) -> Vec<SubscriptionKey> {
         if self.resolved_count(name) == 0 {
             return Vec::new();
         }
@@ -352,7 +355,8 @@ impl Subscriptions {
 
     /// Takes away one of the two origins of a subscription that a plain name
     /// and a locator both make. Returns whether it had both, so that the
-    /// subscription stays; which origin is left is for the caller to mark.
+    /// subscription stays. The caller marks it if the locator is the origin
+    /// that is left.
     pub(crate) fn unmark_plain_and_located(&mut self, key: SubscriptionKey) -> bool {
         self.plain_and_located.remove(&key)
     }
@@ -362,10 +366,10 @@ impl Subscriptions {
     /// new ones are marked as located only. Returns the plain subscriptions,
     /// for the caller to change their parameters.
     pub(crate) fn set_plain_params(&mut self, params: ParamsId) -> Vec<SubscriptionKey> {
-        let former = std::mem::replace(&mut self.plain_params, params);
-        self.former_params = Some(former);
+        let old_params = std::mem::replace(&mut self.plain_params, params);
+        self.former_params = Some(old_params);
         let located_only = std::mem::take(&mut self.located_only);
-        // Those of locators keep the old parameters.
+        // The subscriptions of locators keep the old parameters.
         for key in &located_only {
             self.index_located(*key);
         }
@@ -378,8 +382,8 @@ impl Subscriptions {
             !located.is_empty()
         });
 
-        let plain_keys = self.by_key.keys().filter(|key| key.params == former);
-        let mut plain_keys: Vec<SubscriptionKey> = plain_keys.copied().collect();
+        let old_keys = self.by_key.keys().filter(|key| key.params == old_params);
+        let mut plain_keys: Vec<SubscriptionKey> = old_keys.copied().collect();
         if !located_only.is_empty() {
             plain_keys.retain(|key| !located_only.contains(key));
         }
@@ -458,8 +462,8 @@ impl Subscriptions {
             }
         }
 
-        let indexed_count = self.locator_params.values().flatten();
-        let indexed_count = indexed_count
+        let indexed_params = self.locator_params.values().flatten();
+        let indexed_count = indexed_params
             .filter(|params| Some(**params) != self.former_params)
             .count();
         let expected_count = keys_with_locator().count();

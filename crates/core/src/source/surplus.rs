@@ -31,20 +31,20 @@ impl TypeStream {
             .filter_map(|subscription| Some(subscription.named?.0));
         let resolved_names = keys.filter_map(|key| self.subscriptions.resolved_name(key));
         let other_names: BTreeSet<&Name> = resolved_names
-            .filter(|resolved| *resolved != name)
+            .filter(|resolved_name| *resolved_name != name)
             .collect();
         let names: Vec<&Name> = other_names.into_iter().chain([name]).collect();
 
         let mut removals: Vec<Update> = Vec::new();
         for held_name in &names {
             // A resource of the same name replaces one of unknown body.
-            let has_desired = desired.iter().any(|new| new.name == **held_name);
+            let is_name_desired = desired.iter().any(|resource| resource.name == **held_name);
             for record in self.client_cache.held_after_acks(db, held_name) {
                 let variant = variant_of(&record.resource);
                 let is_desired = desired
                     .iter()
-                    .any(|new| same_variant(new, &record.resource));
-                let is_replaced = has_desired && record.has_unknown_body();
+                    .any(|resource| same_variant(resource, &record.resource));
+                let is_replaced = is_name_desired && record.has_unknown_body();
                 let is_removed = removals.iter().any(|update| update.variant == variant);
                 if !is_desired
                     && !is_replaced
@@ -77,10 +77,13 @@ impl TypeStream {
         if self.client_cache.pending_acks().is_empty() {
             return;
         }
+
         for name in names {
             for record in self.client_cache.maybe_held(db, name) {
                 let variant = variant_of(&record);
-                let is_desired = desired.iter().any(|new| same_variant(new, &record));
+                let is_desired = desired
+                    .iter()
+                    .any(|resource| same_variant(resource, &record));
                 let is_removed = removals.iter().any(|update| update.variant == variant);
                 if !is_desired && !is_removed && !evaluation.updates_variant(&variant) {
                     removals.push(Update::remove(variant, None));
@@ -117,6 +120,7 @@ impl TypeStream {
         if undeliverable.is_empty() {
             return removals;
         }
+
         // A client that does not match constraints itself uses the variant that
         // it has.
         if self.kind.on_demand || matching.len() == 1 {
@@ -130,7 +134,7 @@ impl TypeStream {
             let is_affected = |subscription: &&MatchingSubscription| {
                 undeliverable
                     .iter()
-                    .any(|new| resolves_to(subscription, new))
+                    .any(|resource| resolves_to(subscription, resource))
             };
             let affected_subscriptions: Vec<_> = matching.iter().filter(is_affected).collect();
             let stays = |update: &mut Update| {
@@ -142,7 +146,8 @@ impl TypeStream {
             kept_removals.extend(removals.extract_if(.., stays));
             undeliverable = self.withhold_second_variant(db, matching, &kept_removals, evaluation);
         }
-        removals.extend(self.drop_redundant_kept(db, matching, &mut kept_removals));
+
+        removals.extend(self.release_redundant_removals(db, matching, &mut kept_removals));
         removals
     }
 
@@ -163,42 +168,43 @@ impl TypeStream {
             resolved_variant != *variant
                 && accepted_records.any(|record| record.is_variant(&resolved_variant))
         };
-        let mut matching = matching.iter();
-        matching.any(|s| {
-            s.choice.resource().is_some_and(is_held) && self.variant_matches(db, s, variant)
+        let mut subscriptions = matching.iter();
+        subscriptions.any(|subscription| {
+            subscription.choice.resource().is_some_and(is_held)
+                && self.variant_matches(db, subscription, variant)
         })
     }
 
-    /// Takes out of `kept`, the removals that are withheld, those of variants
-    /// that no subscription needs: each subscription that matches such a
-    /// variant has another kept one, which the client surely holds. Returns
-    /// them, to be sent after all. There are any only after the parameters of a
-    /// client changed.
-    fn drop_redundant_kept(
+    /// Takes out of `kept_removals`, which are withheld, the removals of
+    /// variants that no subscription needs: each subscription that matches such
+    /// a variant has another kept one, which the client surely holds. Returns
+    /// them, to be sent after all. There are such removals only after the
+    /// parameters of a client changed.
+    fn release_redundant_removals(
         &self,
         db: &mut Database,
         matching: &[MatchingSubscription],
-        kept: &mut Vec<Update>,
+        kept_removals: &mut Vec<Update>,
     ) -> Vec<Update> {
-        let names: BTreeSet<&Name> = kept.iter().map(Update::name).collect();
-        let held_resources = names
+        let names: BTreeSet<&Name> = kept_removals.iter().map(Update::name).collect();
+        let records = names
             .into_iter()
             .flat_map(|name| self.client_cache.held_after_acks(db, name));
         // A whole set lists resources that may have been dropped, too.
         let is_sure = |record: &CachedResource| {
             record.is_accepted() || (self.sends_whole_sets() && record.was_accepted())
         };
-        let held_resources: Vec<CachedResource> = held_resources.filter(is_sure).collect();
+        let held_resources: Vec<CachedResource> = records.filter(is_sure).collect();
 
         let mut redundant_removals = Vec::new();
         let mut index = 0;
-        while let Some(update) = kept.get(index) {
+        while let Some(update) = kept_removals.get(index) {
             let mut users = matching
                 .iter()
                 .filter(|subscription| self.variant_matches(db, subscription, &update.variant))
                 .peekable();
             let has_other = |matching: &MatchingSubscription| {
-                let mut other_removals = kept
+                let mut other_removals = kept_removals
                     .iter()
                     .filter(|other_removal| other_removal.variant != update.variant);
                 other_removals.any(|other_removal| {
@@ -208,8 +214,9 @@ impl TypeStream {
                     is_held && self.variant_matches(db, matching, &other_removal.variant)
                 })
             };
+
             match users.peek().is_some() && users.all(has_other) {
-                true => redundant_removals.push(kept.remove(index)),
+                true => redundant_removals.push(kept_removals.remove(index)),
                 false => index += 1,
             }
         }
@@ -217,28 +224,29 @@ impl TypeStream {
     }
 
     /// Takes out of an evaluation the upserts that would be a second variant
-    /// for some subscription, beside one whose removal is in `kept` and thus
-    /// withheld. Returns their resources, which are undeliverable now, too.
+    /// for some subscription, beside a variant whose removal is in
+    /// `kept_removals` and thus withheld. Returns their resources, which are
+    /// undeliverable now, too.
     fn withhold_second_variant(
         &self,
         db: &Database,
         matching: &[MatchingSubscription],
-        kept: &[Update],
+        kept_removals: &[Update],
         evaluation: &mut Evaluation,
     ) -> Vec<Arc<Resource>> {
         if self.kind.on_demand {
             return Vec::new();
         }
         let keeps_another = |matching: &MatchingSubscription| {
-            let mut kept = kept.iter();
-            kept.any(|old| self.variant_matches(db, matching, &old.variant))
+            let mut kept_removals = kept_removals.iter();
+            kept_removals.any(|removal| self.variant_matches(db, matching, &removal.variant))
         };
 
         let is_second = |update: &mut Update| {
-            update.resource.as_ref().is_some_and(|new| {
+            update.resource.as_ref().is_some_and(|resource| {
                 let mut resolving_subscriptions = matching
                     .iter()
-                    .filter(|subscription| resolves_to(subscription, new));
+                    .filter(|subscription| resolves_to(subscription, resource));
                 resolving_subscriptions.any(keeps_another)
             })
         };
@@ -268,7 +276,7 @@ impl TypeStream {
             !is_desired && !self.kind.on_demand && matching.len() <= 1 && !removals.is_empty();
         if removes_name && self.removal_waits(db, context, name, matching) {
             evaluation.deferral = Deferral::Removal;
-            self.answer_while_kept(db, name, matching, evaluation);
+            self.answer_with_kept_resource(db, name, matching, evaluation);
             return;
         }
         evaluation.updates.extend(removals);
@@ -286,6 +294,7 @@ impl TypeStream {
         matching: &[MatchingSubscription],
     ) -> bool {
         let order = context.order;
+        // A referrer waits for the answer about this name.
         let is_awaited = matching.iter().any(MatchingSubscription::is_resumed)
             && order.is_referenced(db, &self.type_url, name);
         let held_resources = self.client_cache.held(db, name);
@@ -302,19 +311,19 @@ impl TypeStream {
     }
 
     /// Returns whether a resource that the client holds is desired on account
-    /// of another name than `evaluated`: a subscription to that name resolves
-    /// to the resource, or a cursor covers it.
+    /// of another name than `evaluated_name`: a subscription to that name
+    /// resolves to the resource, or a cursor covers it.
     fn is_desired_elsewhere(
         &self,
         db: &mut Database,
-        evaluated: &Name,
+        evaluated_name: &Name,
         held_resource: &Resource,
     ) -> bool {
         let name = &held_resource.name;
-        let evaluated_subscriptions = self.subscriptions_of(db, evaluated);
+        let evaluated_subscriptions = self.subscriptions_of(db, evaluated_name);
         let is_other = |key: &SubscriptionKey| {
-            let mut subscription = evaluated_subscriptions.iter();
-            !subscription.any(|(subscription, _)| subscription == key)
+            let mut subscriptions = evaluated_subscriptions.iter();
+            !subscriptions.any(|(evaluated_key, _)| evaluated_key == key)
         };
         // A resource without a body stands for any of its name.
         let is_held = |resource: &Arc<Resource>| {
@@ -327,7 +336,7 @@ impl TypeStream {
             .into_iter();
         let mut choices = candidates.filter(is_other).map(|key| self.resolve(db, key));
         let is_desired = choices.any(|choice| choice.resource().is_some_and(is_held));
-        let is_other_name = name != evaluated;
+        let is_other_name = name != evaluated_name;
         is_desired || (is_other_name && self.client_cache.covering_cursor(name).is_some())
     }
 
@@ -344,10 +353,10 @@ impl TypeStream {
             return self.subscriptions.keys().collect();
         }
         let names = resource.other_names().chain([resource.name.clone()]);
-        let named = names.flat_map(|name| self.subscriptions_of(db, &name));
-        let name_keys = named.map(|(key, _)| key);
-        let resolving = self.subscriptions.resolving_to(&resource.name);
-        name_keys.chain(resolving).collect()
+        let subscriptions = names.flat_map(|name| self.subscriptions_of(db, &name));
+        let named_keys = subscriptions.map(|(key, _)| key);
+        let resolving_keys = self.subscriptions.keys_resolving_to(&resource.name);
+        named_keys.chain(resolving_keys).collect()
     }
 
     /// Answers the subscriptions that resolve to no resource: with an error, or
@@ -361,10 +370,10 @@ impl TypeStream {
         matching: &[MatchingSubscription],
         evaluation: &mut Evaluation,
     ) {
-        let absent_subscriptions = matching
+        let absent_subscriptions: Vec<&MatchingSubscription> = matching
             .iter()
-            .filter(|subscription| subscription.choice.resource().is_none());
-        let absent_subscriptions: Vec<&MatchingSubscription> = absent_subscriptions.collect();
+            .filter(|subscription| subscription.choice.resource().is_none())
+            .collect();
         if absent_subscriptions.is_empty() || evaluation.deferral != Deferral::None {
             return;
         }
@@ -372,28 +381,28 @@ impl TypeStream {
             return;
         }
 
-        let owed_subscriptions = self.owed_absence(&absent_subscriptions, evaluation);
+        let owed_subscriptions = self.subscriptions_owed_absence(&absent_subscriptions, evaluation);
         // While another variant is left, the name itself is not removed (S41).
-        let is_left = matching.len() > absent_subscriptions.len();
+        let has_variant_left = matching.len() > absent_subscriptions.len();
         let mut subscriptions = owed_subscriptions
             .iter()
             .map(|(_, subscription)| *subscription);
-        if !is_left
+        if !has_variant_left
             && subscriptions
                 .any(|subscription| self.withholds_absence(db, context, name, subscription))
         {
             evaluation.clear();
             evaluation.deferral = Deferral::Removal;
-            return self.answer_while_kept(db, name, matching, evaluation);
+            return self.answer_with_kept_resource(db, name, matching, evaluation);
         }
 
-        self.answer_absent(name, owed_subscriptions, is_left, evaluation);
+        self.answer_absent(name, owed_subscriptions, has_variant_left, evaluation);
     }
 
-    /// Returns those of some subscriptions by name that are owed the answer that
-    /// the name does not exist: they were told something else last, are to be
-    /// answered again, or the evaluation removes what they have.
-    fn owed_absence(
+    /// Selects the subscriptions by name that are owed the answer that the name
+    /// does not exist: they were told something else last, are to be answered
+    /// again, or the evaluation removes what they have.
+    fn subscriptions_owed_absence(
         &self,
         absent_subscriptions: &[&MatchingSubscription],
         evaluation: &Evaluation,
@@ -403,9 +412,10 @@ impl TypeStream {
             let last_answer = self.last_answer(*key, *subscription);
             removes || subscription.resend || last_answer != AnswerKind::Absent
         };
-        let named = absent_subscriptions.iter();
-        let named = named.filter_map(|subscription| subscription.named);
-        named.filter(is_owed).collect()
+        let named_subscriptions = absent_subscriptions
+            .iter()
+            .filter_map(|subscription| subscription.named);
+        named_subscriptions.filter(is_owed).collect()
     }
 
     /// Adds the answers that a name does not exist to these subscriptions. An
@@ -415,7 +425,7 @@ impl TypeStream {
         &self,
         name: &Name,
         owed_subscriptions: Vec<(SubscriptionKey, Subscription)>,
-        is_left: bool,
+        has_variant_left: bool,
         evaluation: &mut Evaluation,
     ) {
         let removes = evaluation.removes_any();
@@ -425,10 +435,10 @@ impl TypeStream {
             if removes && subscription.resend && self.kind.on_demand {
                 continue;
             }
-            // A client that never had one waits for a separate answer.
+            // A client that never had a resource waits for a separate answer.
             let last_answer = self.last_answer(key, subscription);
-            let had_one = !self.kind.on_demand || last_answer == AnswerKind::Resource;
-            let is_implicit = is_left || (removes && had_one);
+            let had_resource = !self.kind.on_demand || last_answer == AnswerKind::Resource;
+            let is_implicit = has_variant_left || (removes && had_resource);
             evaluation
                 .answers
                 .push(absent_answer(key, name, is_implicit));

@@ -63,10 +63,11 @@ impl TypeStream {
         // one.
         let is_indivisible = upsert_count == 1
             || (upsert_count == suspects.len() && self.is_variant_swap(db, &suspects));
-        if self.resend_beside_quarantined(&suspects) {
+        if self.resend_unless_quarantined(&suspects) {
             return Vec::new();
         }
 
+        // A suspect that has changed is not tried.
         self.drop_changed_suspects(db, &mut suspects);
         let is_complete = suspects.len() == upsert_count;
         if !is_indivisible {
@@ -111,13 +112,13 @@ impl TypeStream {
         }
     }
 
-    /// Marks the names of suspects dirty, to be sent again, if another one of
-    /// them is in quarantine already: that one is the reason of the NACK.
-    /// Returns whether there is such a one; nothing is marked otherwise.
-    fn resend_beside_quarantined(&mut self, suspects: &[Update]) -> bool {
+    /// Looks for suspects that are in quarantine already: they are the reason
+    /// of the NACK. If there are any, marks the names of the other suspects
+    /// dirty, so that these are sent again. Returns whether there are any.
+    fn resend_unless_quarantined(&mut self, suspects: &[Update]) -> bool {
         let is_quarantined = |update: &&Update| {
-            let sent = update.resource.as_ref();
-            sent.is_some_and(|sent| self.is_quarantined(sent))
+            let resource = update.resource.as_ref();
+            resource.is_some_and(|resource| self.is_quarantined(resource))
         };
         let (quarantined_updates, other_updates): (Vec<&Update>, Vec<&Update>) =
             suspects.iter().partition(is_quarantined);
@@ -217,33 +218,41 @@ impl TypeStream {
     /// names, because these are sent together. Their names become dirty.
     fn drop_changed_suspects(&mut self, db: &mut Database, suspects: &mut Vec<Update>) {
         let is_changed = |update: &&Update| {
-            let sent = update.resource.as_ref();
-            !sent.is_some_and(|sent| {
-                self.is_current(db, update.requested_name(), &update.variant, &sent.version)
+            let resource = update.resource.as_ref();
+            !resource.is_some_and(|resource| {
+                self.is_current(
+                    db,
+                    update.requested_name(),
+                    &update.variant,
+                    &resource.version,
+                )
             })
         };
-        let changed_names = suspects.iter().filter(is_changed);
-        let changed_names: BTreeSet<Name> =
-            changed_names.map(|update| update.name().clone()).collect();
+        let changed_suspects = suspects.iter().filter(is_changed);
+        let changed_names: BTreeSet<Name> = changed_suspects
+            .map(|update| update.name().clone())
+            .collect();
 
-        let dropped = suspects.extract_if(.., |update| changed_names.contains(update.name()));
+        let dropped_suspects =
+            suspects.extract_if(.., |update| changed_names.contains(update.name()));
         self.dirty
-            .extend(dropped.map(|update| update.requested_name().clone()));
+            .extend(dropped_suspects.map(|update| update.requested_name().clone()));
     }
 
-    /// Ends the suspicion of the variants of a name if an update of the name
-    /// replaces all resources held of it and has something new: the suspects
-    /// are sent with that update. This is so in SotW, and where the client
-    /// holds a resource of unknown body. Elsewhere the suspects wait for their
-    /// trial.
+    /// Makes the suspects of a name ordinary resources again if they are sent
+    /// with the next update of the name anyway. This is so in SotW, and where
+    /// the client holds a resource of unknown body: there an update replaces
+    /// all resources of the name. Without a new variant there is no such
+    /// update. In all other cases the suspects wait for their trial.
     pub(super) fn merge_suspects(&mut self, db: &mut Database, name: &Name) {
         if self.kind.on_demand {
             return;
         }
-        let suspected_variants = self.suspects.range((name.clone(), None)..);
-        let suspected_variants = suspected_variants.map(|(variant, _)| variant.clone());
-        let is_of_name = |variant: &Variant| variant.0 == *name;
-        let suspected_variants: Vec<Variant> = suspected_variants.take_while(is_of_name).collect();
+        let later_suspects = self.suspects.range((name.clone(), None)..);
+        let suspected_variants: Vec<Variant> = later_suspects
+            .map(|(variant, _)| variant.clone())
+            .take_while(|variant| variant.0 == *name)
+            .collect();
         if suspected_variants.is_empty() {
             return;
         }
@@ -261,14 +270,14 @@ impl TypeStream {
     /// Returns whether a desired variant of a name is no suspect, can be
     /// delivered, and was not sent yet.
     fn desires_new_variant(&self, db: &mut Database, name: &Name) -> bool {
-        let held_after = self.client_cache.held_after_acks(db, name);
-        let is_new = |new: &Arc<Resource>| {
+        let held_resources = self.client_cache.held_after_acks(db, name);
+        let is_new = |resource: &Arc<Resource>| {
             let is_sent = |record: &CachedResource| {
-                let same_version = record.resource.version == new.version;
-                same_version && same_variant(&record.resource, new)
+                let same_version = record.resource.version == resource.version;
+                same_version && same_variant(&record.resource, resource)
             };
-            let is_suspect = self.suspects.contains_key(&variant_of(new));
-            !is_suspect && !self.is_undeliverable(new) && !held_after.iter().any(is_sent)
+            let is_suspect = self.suspects.contains_key(&variant_of(resource));
+            !is_suspect && !self.is_undeliverable(resource) && !held_resources.iter().any(is_sent)
         };
         self.desired_resources(db, name).iter().any(is_new)
     }
@@ -288,7 +297,7 @@ impl TypeStream {
         let is_replaced = |record: &CachedResource| {
             let stays = desired_resources
                 .iter()
-                .any(|new| same_variant(new, &record.resource));
+                .any(|resource| same_variant(resource, &record.resource));
             !record.has_unknown_body() && !stays
         };
         self.client_cache.held(db, &name).iter().any(is_replaced)
@@ -312,7 +321,8 @@ impl TypeStream {
         let own_resources = self.own_resources(db, &variant.0);
         let desired_resources = choices.iter().filter_map(|choice| choice.resource());
         let mut sent_resources = desired_resources.chain(&own_resources);
-        sent_resources.any(|new| variant_of(new) == *variant && new.version == *version)
+        sent_resources
+            .any(|resource| variant_of(resource) == *variant && resource.version == *version)
     }
 
     /// Bisects suspects. If the text of the NACK mentions some of them, these
@@ -357,8 +367,8 @@ impl TypeStream {
     fn quarantine_update(&mut self, db: &mut Database, update: Update) -> Option<Quarantined> {
         let requested_name = update.requested_name().clone();
         let resource = update.resource?;
-        let nacked = (resource.version.clone(), requested_name.clone());
-        self.quarantine.insert(update.variant, nacked);
+        let entry = (resource.version.clone(), requested_name.clone());
+        self.quarantine.insert(update.variant, entry);
         if self.kind.on_demand {
             self.resend_waiting(db, &requested_name);
         }

@@ -40,8 +40,8 @@ impl TypeStream {
 
     /// Returns whether TTLs are sent; `wraps` as in [`Self::start_ttl_timers`].
     fn sends_ttl(&self, wraps: bool) -> bool {
-        let in_sotw = wraps && self.kind.ttl_in_sotw;
-        !self.kind.on_demand && (self.mode == Mode::Delta || in_sotw)
+        let is_read_in_sotw = wraps && self.kind.ttl_in_sotw;
+        !self.kind.on_demand && (self.mode == Mode::Delta || is_read_in_sotw)
     }
 
     /// Takes the heartbeats that are due, and sets their timers again. A SotW
@@ -58,6 +58,7 @@ impl TypeStream {
             if resources.is_empty() {
                 continue;
             }
+
             match self.mode {
                 Mode::Delta => {
                     if let Some(ttl) = resources.iter().filter_map(|resource| resource.ttl).min() {

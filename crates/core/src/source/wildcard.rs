@@ -13,10 +13,11 @@ use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::Version;
 
-/// Which of the names that a cursor lists are resent.
+/// The names to resend among those that a cursor lists.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Resend {
     All,
+    /// Only names that an earlier cursor covers too, and decides.
     CoveredByOthers,
 }
 
@@ -109,10 +110,9 @@ impl TypeStream {
             let cursor = self.client_cache.cursor(id);
             !name.as_str().is_empty() && cursor.is_some_and(|cursor| cursor.covers(name))
         };
-        // The client holds them, and the view does not list them.
-        let strays = initial.iter().filter(|(name, _)| covers(name));
-        let strays = strays.filter(|(name, _)| changes.find(name).is_none());
-        differences.extend(strays.map(|(name, version)| {
+        let covered_versions = initial.iter().filter(|(name, _)| covers(name));
+        let unlisted_versions = covered_versions.filter(|(name, _)| changes.find(name).is_none());
+        differences.extend(unlisted_versions.map(|(name, version)| {
             let record = self.resumed_resource(db, name, version);
             (name.clone(), Some(record.resource))
         }));
@@ -127,17 +127,17 @@ impl TypeStream {
             return;
         };
         let id = cursor.id;
-        let shared = self.names_shared_with_others(db, cursor);
-        for name in &shared {
+        let shared_names = self.names_shared_with_others(db, cursor);
+        for name in &shared_names {
             self.client_cache.make_exception(db, name);
         }
 
         let uncovered_names = self.client_cache.close_cursor(db, id);
-        self.forget_undesired(db, uncovered_names.into_iter());
+        self.forget_unsubscribed(db, uncovered_names.into_iter());
         if self.mode == Mode::Delta {
-            self.resend_names.extend(shared.iter().cloned());
+            self.resend_names.extend(shared_names.iter().cloned());
         }
-        self.dirty.extend(shared);
+        self.dirty.extend(shared_names);
         self.forget_undesired_nacks(db);
     }
 
@@ -145,25 +145,27 @@ impl TypeStream {
     /// the client holds them or the other cursor lists them.
     fn names_shared_with_others(&self, db: &mut Database, cursor: &Cursor) -> BTreeSet<Name> {
         let cursors = self.client_cache.cursors().iter();
-        let others: Vec<&Cursor> = cursors.filter(|other| other.id != cursor.id).collect();
-        if others.is_empty() {
+        let other_cursors: Vec<&Cursor> = cursors.filter(|other| other.id != cursor.id).collect();
+        if other_cursors.is_empty() {
             return BTreeSet::new();
         }
         let mut resources = cursor.held_resources(db);
-        for other in &others {
+        for other in &other_cursors {
             resources.extend(db.list(other.id));
         }
 
-        let is_shared =
-            |name: &&Name| cursor.covers(name) && others.iter().any(|other| other.covers(name));
+        let is_shared = |name: &&Name| {
+            cursor.covers(name) && other_cursors.iter().any(|other| other.covers(name))
+        };
         let names = resources.iter().map(|resource| &resource.name);
         names.filter(is_shared).cloned().collect()
     }
 
     /// Forgets the NACKs of names that no subscription covers any more (S83).
     fn forget_undesired_nacks(&mut self, db: &Database) {
-        let nacked_names = self.quarantine.values().chain(self.suspects.values());
-        let requested_names: BTreeSet<Name> = nacked_names.map(|(_, name)| name.clone()).collect();
+        let nacked_variants = self.quarantine.values().chain(self.suspects.values());
+        let requested_names: BTreeSet<Name> =
+            nacked_variants.map(|(_, name)| name.clone()).collect();
         for requested_name in requested_names {
             if !self.has_interest(db, &requested_name) {
                 self.forget_nacks(&requested_name, &[]);
@@ -174,8 +176,8 @@ impl TypeStream {
 
     /// Resends the names that a cursor lists (S30): those that the client is
     /// subscribed to by name, and those that `resend` says. Records of other
-    /// names stay as they are: removals that they stand for are still to be
-    /// sent.
+    /// names stay as they are: a record whose resource is no longer listed
+    /// still has to be removed.
     fn resend_names_of(&mut self, db: &mut Database, cursor: CursorId, resend: Resend) {
         let is_only_cursor = self.client_cache.cursors().len() == 1;
         if is_only_cursor && resend == Resend::CoveredByOthers {
@@ -211,17 +213,18 @@ impl TypeStream {
             self.client_cache.mark_exception(name);
         }
 
-        let mut names: BTreeMap<Name, Vec<CachedResource>> = BTreeMap::new();
+        // Of a name that only a new view lists the client holds nothing.
+        let mut records_by_name: BTreeMap<Name, Vec<CachedResource>> = BTreeMap::new();
         for cursor in self.client_cache.cursors() {
             let resources = db.list(cursor.id).into_iter();
-            names.extend(resources.map(|resource| (resource.name.clone(), Vec::new())));
+            records_by_name.extend(resources.map(|resource| (resource.name.clone(), Vec::new())));
         }
-        names.extend(held_resources);
+        records_by_name.extend(held_resources);
 
-        // No advance contains earlier changes of exceptions: the cursors begin
-        // at the head.
+        // The cursors begin at the head, so no advance contains earlier changes
+        // of exceptions: these are dirty, too.
         let mut changed_names = exceptions.clone();
-        for (name, held_resources) in names {
+        for (name, held_resources) in records_by_name {
             if !exceptions.contains(&name) {
                 self.client_cache
                     .edit_records(db, &name, |records| *records = held_resources);
@@ -256,8 +259,8 @@ impl TypeStream {
         let scopes: Vec<(CursorId, Scope)> = cursors
             .map(|cursor| (cursor.id, cursor.scope.clone()))
             .collect();
-        for (old, scope) in scopes {
-            self.client_cache.close_cursor(db, old);
+        for (old_id, scope) in scopes {
+            self.client_cache.close_cursor(db, old_id);
             let id = db.open_cursor(self.subscriber, &scope);
             let mut cursor = Cursor::new(scope, id);
             cursor.move_to_head(db);

@@ -85,8 +85,8 @@ impl TypeStream {
             return;
         };
         let version = resource.version.clone();
-        let previous = names.versions.insert(name.clone(), version.clone());
-        if previous.as_ref() != Some(&version) {
+        let previous_version = names.versions.insert(name.clone(), version.clone());
+        if previous_version.as_ref() != Some(&version) {
             names.unreported.push((name.clone(), version));
         }
     }

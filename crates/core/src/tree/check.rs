@@ -18,8 +18,8 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         let counts = self.count_references();
         for (id, node) in &self.nodes {
             self.check_node(*id, node)?;
-            let expected = counts.get(id).cloned().unwrap_or_default();
-            if node.parents != expected {
+            let expected_parents = counts.get(id).cloned().unwrap_or_default();
+            if node.parents != expected_parents {
                 return Err(format!("{:?} counts its parents wrongly", node.key));
             }
             if node.is_loose() {
@@ -32,17 +32,16 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
     /// Returns the nodes that refer to each node, with the number of their
     /// references.
     fn count_references(&self) -> BTreeMap<NodeId, BTreeMap<NodeId, usize>> {
-        let versions = self.nodes.iter().flat_map(|(id, node)| {
-            let versions = node.versions();
-            versions
-                .flat_map(move |version| version.children.iter().map(move |child| (*id, *child)))
+        let present_links = self.nodes.iter().flat_map(|(id, node)| {
+            let children = node.versions().flat_map(|version| &version.children);
+            children.map(move |child| (*id, *child))
         });
-        let retired = self.retired.iter();
-        let retired =
-            retired.flat_map(|(id, children)| children.iter().map(move |child| (*id, *child)));
+        let retired_children = self.retired_children.iter();
+        let retired_links = retired_children
+            .flat_map(|(id, children)| children.iter().map(move |child| (*id, *child)));
 
         let mut counts: BTreeMap<NodeId, BTreeMap<NodeId, usize>> = BTreeMap::new();
-        for (parent, child) in versions.chain(retired) {
+        for (parent, child) in present_links.chain(retired_links) {
             *counts.entry(child).or_default().entry(parent).or_default() += 1;
         }
         counts
@@ -59,8 +58,8 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         }
 
         if let Some(next) = &node.next {
-            let waiting = next.children.iter().filter(|id| !is_ready(id)).count();
-            if waiting != next.waiting || waiting == 0 {
+            let unready_count = next.children.iter().filter(|id| !is_ready(id)).count();
+            if unready_count != next.unready_count || unready_count == 0 {
                 return fail("counts wrongly what it waits for");
             }
         }
@@ -92,23 +91,22 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
             node.flat_map(Node::versions)
                 .flat_map(|version| version.children.iter().copied())
         };
-        let mut reached: std::collections::BTreeSet<_> = children(&id).collect();
-        let mut unvisited: Vec<_> = reached.iter().copied().collect();
+        let mut reached_nodes: std::collections::BTreeSet<_> = children(&id).collect();
+        let mut unvisited: Vec<_> = reached_nodes.iter().copied().collect();
         while let Some(id) = unvisited.pop() {
-            unvisited.extend(children(&id).filter(|child| reached.insert(*child)));
+            unvisited.extend(children(&id).filter(|child| reached_nodes.insert(*child)));
         }
-        reached.contains(&id)
+        reached_nodes.contains(&id)
     }
 
     /// Checks that every node that a root shows has the root in its list.
     fn check_roots(&self) -> Result<(), String> {
         for (id, root) in &self.roots {
             let shows = |node: &NodeId| {
-                self.nodes
-                    .get(node)
-                    .is_some_and(|shown| shown.roots.contains(id))
+                let node = self.nodes.get(node);
+                node.is_some_and(|node| node.roots.contains(id))
             };
-            if !shows(&root.node) || !root.subscribed.keys().all(shows) {
+            if !shows(&root.node) || !root.subscriptions.keys().all(shows) {
                 return Err(format!("{id:?} shows a node that does not know it"));
             }
         }

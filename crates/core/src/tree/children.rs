@@ -25,6 +25,7 @@ pub struct Children<S, V> {
     height: u32,
 }
 
+/// A leaf, or a branch with everything below it.
 #[derive(Debug)]
 enum Level<S, V> {
     Leaf(Arc<[Arc<Part<S, V>>]>),
@@ -32,6 +33,8 @@ enum Level<S, V> {
 }
 
 impl<S, V> Clone for Level<S, V> {
+    /// Shares the entries. `S` and `V` need not be `Clone`, which a derived
+    /// implementation would ask for.
     fn clone(&self) -> Self {
         match self {
             Self::Leaf(parts) => Self::Leaf(Arc::clone(parts)),
@@ -41,6 +44,7 @@ impl<S, V> Clone for Level<S, V> {
 }
 
 impl<S, V> Clone for Children<S, V> {
+    /// Shares the list, whatever its length is.
     fn clone(&self) -> Self {
         Self {
             top: self.top.clone(),
@@ -50,6 +54,7 @@ impl<S, V> Clone for Children<S, V> {
 }
 
 impl<S, V> Default for Children<S, V> {
+    /// Makes an empty list: a leaf without entries.
     fn default() -> Self {
         Self {
             top: Level::Leaf(Arc::from([])),
@@ -160,12 +165,11 @@ impl<S: Ord, V> Children<S, V> {
     /// changes nothing.
     pub(super) fn replace(&self, part: Arc<Part<S, V>>) -> (Self, usize) {
         let index = self.partition_point(|key| *key < *part.key);
-        if self
-            .get(index)
-            .is_none_or(|present| present.key != part.key)
-        {
+        let replaced_part = self.get(index);
+        if replaced_part.is_none_or(|replaced| replaced.key != part.key) {
             return (self.clone(), 0);
         }
+
         let mut copied_count = 0;
         let top = self
             .top
@@ -176,26 +180,27 @@ impl<S: Ord, V> Children<S, V> {
 
 impl<S, V> Level<S, V> {
     /// Copies the level with a part in place of the one at an index, and adds
-    /// the number of copied entries to `copied`. Recurses once for each level.
+    /// the number of copied entries to `copied_count`. Recurses once for each
+    /// level.
     fn replace(
         &self,
         index: usize,
         height: u32,
         part: Arc<Part<S, V>>,
-        copied: &mut usize,
+        copied_count: &mut usize,
     ) -> Self {
         match self {
             Self::Leaf(parts) => {
                 let mut parts: Vec<_> = parts.to_vec();
-                *copied += parts.len();
+                *copied_count += parts.len();
                 parts[index % WIDTH] = part;
                 Self::Leaf(parts.into())
             }
             Self::Branch(levels) => {
                 let mut levels: Vec<_> = levels.to_vec();
-                *copied += levels.len();
+                *copied_count += levels.len();
                 let entry = index / WIDTH.pow(height) % WIDTH;
-                levels[entry] = levels[entry].replace(index, height - 1, part, copied);
+                levels[entry] = levels[entry].replace(index, height - 1, part, copied_count);
                 Self::Branch(levels.into())
             }
         }

@@ -51,8 +51,9 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         (children, cut_keys)
     }
 
-    /// Removes one reference of `link` to each child, and drops the nodes that
-    /// nothing refers to any more.
+    /// Removes one reference from a node to each of these children, which
+    /// [`Tree::link`] has added. Drops the nodes that nothing refers to any
+    /// more.
     pub(super) fn unlink(&mut self, id: NodeId, children: &BTreeSet<NodeId>) {
         self.is_relinked = true;
         for child in children {
@@ -117,6 +118,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             .and_then(|child_id| self.nodes.get(child_id))
             .is_some_and(is_parent);
         let is_nested = key.type_url == node.key.type_url;
+        // Most references need no limits.
         if !may_be_ancestor && !is_nested {
             return true;
         }
@@ -145,10 +147,10 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
     /// Returns the number of nodes of its own type on the shortest way from a
     /// root to the node, itself included; at most [`MAX_LEVELS`].
     fn level(&self, id: NodeId) -> usize {
-        let mut row = BTreeSet::from([id]);
+        let mut level_nodes = BTreeSet::from([id]);
         for level in 1..MAX_LEVELS {
             let mut parents = BTreeSet::new();
-            for id in &row {
+            for id in &level_nodes {
                 let Some(node) = self.nodes.get(id) else {
                     continue;
                 };
@@ -162,19 +164,19 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                     parents.insert(parent);
                 }
             }
-            row = parents;
+            level_nodes = parents;
         }
         MAX_LEVELS
     }
 
     /// Returns the nodes that refer to a node by one of their present versions.
     pub(super) fn referrers(&self, id: NodeId) -> impl Iterator<Item = (NodeId, &Node<S, V>)> {
-        let parents = self
+        let parent_ids = self
             .nodes
             .get(&id)
             .into_iter()
             .flat_map(|node| node.parents.keys());
-        let parents = parents.filter_map(|parent| Some((*parent, self.nodes.get(parent)?)));
+        let parents = parent_ids.filter_map(|parent| Some((*parent, self.nodes.get(parent)?)));
         parents.filter(move |(_, node)| node.refers_to(id))
     }
 
@@ -194,17 +196,18 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let Some(node) = self.nodes.get(&id) else {
             return;
         };
-        let Some(newest) = node.next.as_ref().or(node.active.as_ref()) else {
+        let Some(newest_version) = node.next.as_ref().or(node.active.as_ref()) else {
             return;
         };
+
         let mut limits = None;
-        let mut cut_keys = newest.cut.iter();
+        let mut cut_keys = newest_version.cut.iter();
         if !cut_keys.any(|key| self.may_follow(id, key, &mut limits)) {
             return;
         }
 
-        let keys = self.keys_of(newest);
-        let content = newest.content.clone();
+        let keys = self.keys_of(newest_version);
+        let content = newest_version.content.clone();
         self.set_next(id, content, keys);
     }
 }

@@ -113,7 +113,7 @@ pub struct Tree<S, V> {
     is_relinked: bool,
     /// Children of versions that were replaced, which stay until a snapshot
     /// without them is published.
-    retired: Vec<(NodeId, BTreeSet<NodeId>)>,
+    retired_children: Vec<(NodeId, BTreeSet<NodeId>)>,
     /// Subscriptions of roots that have ended, in the same way.
     retired_subscriptions: Vec<(RootId, NodeId)>,
     /// Nodes that wait for their first answer, by the end of the wait.
@@ -136,19 +136,21 @@ enum Change {
 struct Root<S, V> {
     node: NodeId,
     /// The nodes that the root subscribes to by itself, and how often.
-    subscribed: BTreeMap<NodeId, usize>,
-    published: Option<Arc<Snapshot<S, V>>>,
+    subscriptions: BTreeMap<NodeId, usize>,
+    last_snapshot: Option<Arc<Snapshot<S, V>>>,
 }
 
 impl<S, V> Root<S, V> {
-    /// Returns whether the root shows a node by itself: it is its resource, or
-    /// it subscribes to it.
+    /// Returns whether the root shows a node by itself: the node is the root's
+    /// resource, or the root subscribes to it.
     fn refers_to(&self, node: NodeId) -> bool {
-        self.node == node || self.subscribed.contains_key(&node)
+        self.node == node || self.subscriptions.contains_key(&node)
     }
 }
 
 impl<S, V> Default for Tree<S, V> {
+    /// Makes a tree without roots. A derived implementation would ask `S` and
+    /// `V` for defaults.
     fn default() -> Self {
         Self {
             nodes: BTreeMap::new(),
@@ -160,7 +162,7 @@ impl<S, V> Default for Tree<S, V> {
             cut: BTreeSet::new(),
             withdrawn: BTreeSet::new(),
             is_relinked: false,
-            retired: Vec::new(),
+            retired_children: Vec::new(),
             retired_subscriptions: Vec::new(),
             deadlines: BTreeSet::new(),
             actions: VecDeque::new(),
@@ -183,8 +185,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let node = self.intern_node(Arc::new(key));
         let root = Root {
             node,
-            subscribed: BTreeMap::new(),
-            published: None,
+            subscriptions: BTreeMap::new(),
+            last_snapshot: None,
         };
         self.roots.insert(id, root);
         self.add_to_root(id, node);
@@ -198,7 +200,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             return;
         };
         self.dirty_roots.remove(&id);
-        for node in root.subscribed.into_keys().chain([root.node]) {
+        for node in root.subscriptions.into_keys().chain([root.node]) {
             self.remove_from_root(id, node);
         }
     }
@@ -214,7 +216,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let node = self.intern_node(Arc::new(key));
         self.add_to_root(id, node);
         if let Some(root) = self.roots.get_mut(&id) {
-            *root.subscribed.entry(node).or_default() += 1;
+            *root.subscriptions.entry(node).or_default() += 1;
         }
     }
 
@@ -224,12 +226,12 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let (Some(root), Some(node)) = (self.roots.get_mut(&id), self.ids.get(key)) else {
             return;
         };
-        let Some(count) = root.subscribed.get_mut(node) else {
+        let Some(count) = root.subscriptions.get_mut(node) else {
             return;
         };
         *count -= 1;
         if *count == 0 {
-            root.subscribed.remove(node);
+            root.subscriptions.remove(node);
             self.dirty_roots.insert(id);
             self.retired_subscriptions.push((id, *node));
         }
@@ -240,20 +242,25 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
     pub fn warming(&self) -> Vec<Warming<S>> {
         let is_warming = |node: &&Node<S, V>| !node.is_ready() || node.next.is_some();
         let warming_nodes = self.nodes.values().filter(is_warming);
-        let warming_nodes = warming_nodes.map(|node| {
-            let children = node.next.iter().flat_map(|next| &next.children);
-            let children = children.filter_map(|id| self.nodes.get(id));
-            let awaited = children.filter(|child| !child.is_ready());
-            let unready_node = node.next.is_none().then_some(node);
-            Warming {
-                key: Arc::clone(&node.key),
-                waits_for: awaited
-                    .chain(unready_node)
-                    .map(|awaited_node| Arc::clone(&awaited_node.key))
-                    .collect(),
-            }
-        });
-        warming_nodes.collect()
+        warming_nodes
+            .map(|node| self.describe_warming(node))
+            .collect()
+    }
+
+    /// Returns what a warming node waits for: children of its next version, or
+    /// itself if it has no next version.
+    fn describe_warming(&self, node: &Node<S, V>) -> Warming<S> {
+        let child_ids = node.next.iter().flat_map(|next| &next.children);
+        let children = child_ids.filter_map(|id| self.nodes.get(id));
+        let unready_children = children.filter(|child| !child.is_ready());
+        let unknown_node = node.next.is_none().then_some(node);
+        let awaited_nodes = unready_children.chain(unknown_node);
+        Warming {
+            key: Arc::clone(&node.key),
+            waits_for: awaited_nodes
+                .map(|awaited| Arc::clone(&awaited.key))
+                .collect(),
+        }
     }
 
     /// Returns the work since the last call, and resets the counters.

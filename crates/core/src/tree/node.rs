@@ -52,7 +52,7 @@ pub(super) struct Version<S, V> {
     /// deep (C54).
     pub(super) cut: Vec<Arc<Key<S>>>,
     /// The number of children that have no version in use.
-    pub(super) waiting: usize,
+    pub(super) unready_count: usize,
 }
 
 impl<S, V> Node<S, V> {

@@ -66,8 +66,11 @@ impl<S: Ord, V: Clone> Part<S, V> {
     /// Makes a part. One with too many levels of its own type becomes an error
     /// (C54).
     pub(super) fn new(key: Arc<Key<S>>, content: Content<V>, children: Children<S, V>) -> Self {
-        let nested = children.of_type(key.type_url.as_str());
-        let levels = 1 + nested.map(|part| part.levels).max().unwrap_or_default();
+        let nested_parts = children.of_type(key.type_url.as_str());
+        let levels = 1 + nested_parts
+            .map(|part| part.levels)
+            .max()
+            .unwrap_or_default();
         if levels > MAX_LEVELS {
             return Self::too_deep(key);
         }

@@ -1,5 +1,5 @@
-//! From nodes to snapshots: what has changed is made anew, from the change up
-//! to the roots, and nothing else.
+//! Makes snapshots of nodes. Parts that have changed are made anew, from the
+//! change up to the roots, and no others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use super::children::Children;
 use super::part::{Part, Snapshot};
 use super::{Action, Change, NodeId, RootId, Tree};
 
-/// The nodes whose parts are to be made, each with the children whose parts
-/// are.
-type Affected = BTreeMap<NodeId, BTreeSet<NodeId>>;
+/// The nodes whose parts are to be made, each with its children whose parts are
+/// to be made, too.
+type AffectedNodes = BTreeMap<NodeId, BTreeSet<NodeId>>;
 
 impl<S: Clone + Ord, V: Clone> Tree<S, V> {
     /// Takes the next task of the owner; `None` if there is none. Snapshots are
@@ -38,7 +38,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         for root in roots {
             self.publish(root, &affected_nodes);
         }
-        for (id, children) in std::mem::take(&mut self.retired) {
+        for (id, children) in std::mem::take(&mut self.retired_children) {
             self.unlink(id, &children);
         }
 
@@ -52,19 +52,20 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
 
     /// Returns the nodes that have changed and all that use them, each with its
     /// changed children.
-    fn find_affected(&self) -> Affected {
-        let mut affected: Affected = self.dirty.keys().map(|id| (*id, BTreeSet::new())).collect();
-        let mut unvisited: Vec<_> = affected.keys().copied().collect();
+    fn find_affected(&self) -> AffectedNodes {
+        let mut affected_nodes: AffectedNodes =
+            self.dirty.keys().map(|id| (*id, BTreeSet::new())).collect();
+        let mut unvisited: Vec<_> = affected_nodes.keys().copied().collect();
         while let Some(id) = unvisited.pop() {
             for parent in self.users(id) {
-                let children = affected.entry(parent).or_insert_with(|| {
+                let children = affected_nodes.entry(parent).or_insert_with(|| {
                     unvisited.push(parent);
                     BTreeSet::new()
                 });
                 children.insert(id);
             }
         }
-        affected
+        affected_nodes
     }
 
     /// Returns the nodes whose version in use refers to a node.
@@ -81,9 +82,9 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
 
     /// Rebuilds the parts of nodes, children first. Returns the roots to
     /// publish again.
-    fn rebuild(&mut self, affected: &Affected) -> BTreeSet<RootId> {
+    fn rebuild(&mut self, affected_nodes: &AffectedNodes) -> BTreeSet<RootId> {
         let mut roots = std::mem::take(&mut self.dirty_roots);
-        let mut unmade_children: BTreeMap<_, _> = affected
+        let mut unmade_children: BTreeMap<_, _> = affected_nodes
             .iter()
             .map(|(id, children)| (*id, children.len()))
             .collect();
@@ -91,7 +92,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let mut ready_nodes: Vec<_> = leaves.map(|(id, _)| *id).collect();
 
         while let Some(id) = ready_nodes.pop() {
-            self.make_part(id, &affected[&id]);
+            self.make_part(id, &affected_nodes[&id]);
             let node = self.nodes.get(&id);
             roots.extend(node.into_iter().flat_map(|node| &node.roots));
             let users: Vec<_> = self.users(id).collect();
@@ -109,10 +110,10 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         roots
     }
 
-    /// Builds the part of a node from its active version. `changed` are the
-    /// children whose parts have changed. A node without an active version gets
-    /// none.
-    fn make_part(&mut self, id: NodeId, changed: &BTreeSet<NodeId>) {
+    /// Builds the part of a node from its active version. `changed_children`
+    /// are the children whose parts have changed. A node without an active
+    /// version gets none.
+    fn make_part(&mut self, id: NodeId, changed_children: &BTreeSet<NodeId>) {
         let Some(node) = self.nodes.get(&id) else {
             return;
         };
@@ -124,8 +125,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         // A part that has too many levels does not list its children.
         let is_listed = |part: &&Arc<Part<S, V>>| !is_relisted && !part.is_too_deep();
         let old_part = node.part.as_ref().filter(is_listed);
-        let (children, copied) = match old_part {
-            Some(old_part) => self.replace_parts(&old_part.children, changed),
+        let (children, copied_count) = match old_part {
+            Some(old_part) => self.replace_parts(&old_part.children, changed_children),
             None => {
                 let parts = active.children.iter().filter_map(|id| self.part(*id));
                 let cut_keys = active.cut.iter();
@@ -138,7 +139,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
 
         let part = Part::new(Arc::clone(&node.key), active.content.clone(), children);
         self.work.parts += 1;
-        self.work.entries += copied;
+        self.work.entries += copied_count;
         if let Some(node) = self.nodes.get_mut(&id) {
             node.part = Some(Arc::new(part));
         }
@@ -158,16 +159,16 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         changed_nodes: &BTreeSet<NodeId>,
     ) -> (Children<S, V>, usize) {
         let parts = changed_nodes.iter().filter_map(|id| self.part(*id));
-        parts.fold((children.clone(), 0), |(children, copied), part| {
-            let (children, more_copied) = children.replace(part);
-            (children, copied + more_copied)
+        parts.fold((children.clone(), 0), |(children, copied_count), part| {
+            let (children, more_count) = children.replace(part);
+            (children, copied_count + more_count)
         })
     }
 
     /// Publishes a root whose resource is known, if it differs from its last
     /// snapshot.
-    fn publish(&mut self, id: RootId, affected: &Affected) {
-        let subscribed = self.update_subscribed(id, affected);
+    fn publish(&mut self, id: RootId, affected_nodes: &AffectedNodes) {
+        let changed_list = self.update_subscribed(id, affected_nodes);
         let Some(root) = self.roots.get(&id) else {
             return;
         };
@@ -175,36 +176,48 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             return;
         };
 
-        if let Some(snapshot) = &root.published
+        if let Some(snapshot) = &root.last_snapshot
             && Arc::ptr_eq(&snapshot.root, &part)
-            && subscribed.is_none()
+            && changed_list.is_none()
         {
             return;
         }
-        let old_subscribed = root
-            .published
+
+        let old_list = root
+            .last_snapshot
             .as_ref()
             .map(|snapshot| snapshot.subscribed.clone());
         let snapshot = Arc::new(Snapshot {
             root: part,
-            subscribed: subscribed.or(old_subscribed).unwrap_or_default(),
+            subscribed: changed_list.or(old_list).unwrap_or_default(),
         });
         self.work.snapshots += 1;
         if let Some(root) = self.roots.get_mut(&id) {
-            root.published = Some(Arc::clone(&snapshot));
+            root.last_snapshot = Some(Arc::clone(&snapshot));
         }
         self.actions.push_back(Action::Publish(id, snapshot));
     }
 
     /// Returns the resources that a root subscribes to by itself; `None` if
     /// they are those of its last snapshot.
-    fn update_subscribed(&mut self, id: RootId, affected: &Affected) -> Option<Children<S, V>> {
+    fn update_subscribed(
+        &mut self,
+        id: RootId,
+        affected_nodes: &AffectedNodes,
+    ) -> Option<Children<S, V>> {
         let root = self.roots.get(&id)?;
-        let published_list = root.published.as_ref().map(|snapshot| &snapshot.subscribed);
+        let published_list = root
+            .last_snapshot
+            .as_ref()
+            .map(|snapshot| &snapshot.subscribed);
         let has_part = |id: &&NodeId| self.nodes.get(*id).is_some_and(|node| node.part.is_some());
-        let known_nodes = root.subscribed.keys().filter(has_part);
-        let changed_nodes = known_nodes.clone().filter(|id| affected.contains_key(id));
-        let changed_nodes: BTreeSet<_> = changed_nodes.copied().collect();
+        let known_nodes = root.subscriptions.keys().filter(has_part);
+        let changed_nodes: BTreeSet<_> = known_nodes
+            .clone()
+            .filter(|id| affected_nodes.contains_key(id))
+            .copied()
+            .collect();
+
         let is_same_set = published_list.map_or(0, Children::len) == known_nodes.clone().count()
             && known_nodes
                 .clone()
@@ -213,7 +226,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             return None;
         }
 
-        let (children, copied) = match published_list {
+        let (children, copied_count) = match published_list {
             Some(published_list) if is_same_set => {
                 self.replace_parts(published_list, &changed_nodes)
             }
@@ -224,14 +237,13 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             }
         };
 
-        self.work.entries += copied;
+        self.work.entries += copied_count;
         Some(children)
     }
 
     /// Returns whether a list of children has the resource of a node.
-    fn is_listed(&self, id: NodeId, shown: Option<&Children<S, V>>) -> bool {
+    fn is_listed(&self, id: NodeId, list: Option<&Children<S, V>>) -> bool {
         let key = self.nodes.get(&id).map(|node| &node.key);
-        key.zip(shown)
-            .is_some_and(|(key, shown)| shown.contains(key))
+        key.zip(list).is_some_and(|(key, list)| list.contains(key))
     }
 }

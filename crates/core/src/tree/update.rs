@@ -1,4 +1,4 @@
-//! What becomes known of a resource, and which version of it is in use.
+//! Applies updates of resources, and decides which version of each is in use.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{Change, NodeId, Tree};
 use crate::Moment;
 use crate::sink::{Cause, WatchError};
 
-/// An update of what is known of a resource.
+/// The newest knowledge of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Update<S, V> {
     /// There is a resource.
@@ -83,6 +83,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             let Some(node) = self.nodes.get_mut(&id) else {
                 continue;
             };
+
             node.deadline = None;
             let timeout_error =
                 || WatchError::new(Cause::TimedOut, "no answer within the fetch timeout");
@@ -101,7 +102,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         node.obstacle = None;
         if node.withdrawn.take().is_some() {
             self.withdrawn.remove(&id);
-            // The resource exists again, and the error was of its removal.
+            // The resource exists again, so the error of its removal ends.
             if let Some(active) = &mut node.active
                 && let Some(value) = active.content.value().cloned()
             {
@@ -122,17 +123,17 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let Some(node) = self.nodes.get(&id) else {
             return;
         };
-        let Some(newest) = node.next.as_ref().or(node.active.as_ref()) else {
+        let Some(newest_version) = node.next.as_ref().or(node.active.as_ref()) else {
             if let Some(node) = self.nodes.get_mut(&id) {
                 node.obstacle = Some(error);
             }
             return;
         };
-        let content = match newest.content.value().cloned() {
+        let content = match newest_version.content.value().cloned() {
             Some(value) => Content::Stale(value, error),
             None => Content::Failed(error),
         };
-        let keys = self.keys_of(newest);
+        let keys = self.keys_of(newest_version);
         self.set_next(id, content, keys);
     }
 
@@ -140,8 +141,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
     /// included.
     pub(super) fn keys_of(&self, version: &Version<S, V>) -> Vec<Arc<Key<S>>> {
         let children = version.children.iter().filter_map(|id| self.nodes.get(id));
-        let children = children.map(|child| Arc::clone(&child.key));
-        children.chain(version.cut.iter().cloned()).collect()
+        let child_keys = children.map(|child| Arc::clone(&child.key));
+        child_keys.chain(version.cut.iter().cloned()).collect()
     }
 
     /// Sets the next version of a node, which becomes active when all its
@@ -153,12 +154,12 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let is_waiting = |id: &&NodeId| self.nodes.get(*id).is_some_and(|node| !node.is_ready());
         let version = Version {
             content,
-            waiting: children.iter().filter(is_waiting).count(),
+            unready_count: children.iter().filter(is_waiting).count(),
             children,
             cut,
         };
 
-        let is_warm = version.waiting == 0;
+        let is_warm = version.unready_count == 0;
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
         };
@@ -183,6 +184,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             let Some(next) = node.next.take() else {
                 continue;
             };
+
             let mut change = Change::Children;
             match node.active.take() {
                 Some(old_version) => {
@@ -190,7 +192,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                         change = Change::Content;
                     }
                     node.active = Some(next);
-                    self.retired.push((id, old_version.children));
+                    self.retired_children.push((id, old_version.children));
                 }
                 None => {
                     node.active = Some(next);
@@ -203,6 +205,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                     );
                 }
             }
+
             // A change of the children needs more work than one of the content,
             // and is not replaced by that.
             let recorded_change = self.dirty.entry(id).or_insert(change);
@@ -220,8 +223,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let next = self.nodes.get_mut(&id).and_then(|node| node.next.as_mut());
         next.is_some_and(|next| {
             let was_awaited = next.children.contains(&child);
-            next.waiting -= usize::from(was_awaited);
-            was_awaited && next.waiting == 0
+            next.unready_count -= usize::from(was_awaited);
+            was_awaited && next.unready_count == 0
         })
     }
 

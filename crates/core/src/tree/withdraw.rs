@@ -1,4 +1,5 @@
-//! Resources that a control plane removes while they are on their way out.
+//! Resources that a control plane removes while their referrers are about to be
+//! replaced.
 //!
 //! ```text
 //!   route 1 (in use) ──▶ cluster a     the control plane removes cluster a: it
@@ -6,8 +7,8 @@
 //!                                      that it waits for cluster b
 //! ```
 //!
-//! Such a resource stays in use until nobody refers to it (E18). If somebody
-//! changes their mind and refers to it again, it is gone.
+//! Such a resource stays in use until nothing refers to it (E18). If a newer
+//! version of a referrer refers to it again, it is gone.
 
 use super::part::Content;
 use super::{NodeId, Tree};
@@ -22,8 +23,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         if !self.is_leaving(id) {
             return false;
         }
-        let active = self.nodes.get(&id).and_then(|node| node.active.as_ref());
-        let Some(active) = active else {
+        let node = self.nodes.get(&id);
+        let Some(active) = node.and_then(|node| node.active.as_ref()) else {
             return false;
         };
         let Some(value) = active.content.value().cloned() else {

@@ -134,6 +134,7 @@ impl HttpFilter {
         self.usage != Usage::Config
     }
 
+    /// Returns whether the filter can be used on a side.
     pub(super) fn runs_on(&self, side: Side) -> bool {
         self.only_on.is_none_or(|only_side| only_side == side)
     }
@@ -195,10 +196,12 @@ impl HttpFilters {
             "stateful_session.v3.StatefulSession",
             session.only_on(Client),
         );
+
         add(
             "stateful_session.v3.StatefulSessionPerRoute",
             built_in(Override, filter_bodies::check_session_per_route),
         );
+
         let authn = built_in(Config, filter_bodies::check_gcp_authn);
         add("gcp_authn.v3.GcpAuthnFilterConfig", authn.only_on(Client));
         filters

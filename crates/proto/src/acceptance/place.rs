@@ -64,6 +64,8 @@ impl<'a> Place<'a> {
 const MAX_KEY: usize = 64;
 
 impl fmt::Display for Place<'_> {
+    /// Writes the path from the root, with a dot before each step but the
+    /// first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(parent) = self.parent {
             parent.fmt(f)?;

@@ -35,6 +35,7 @@ pub struct Reason {
 impl std::error::Error for Rejection {}
 
 impl fmt::Display for Reason {
+    /// Writes the problem, after its path if it has one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.path.is_empty() {
             true => self.problem.fmt(f),

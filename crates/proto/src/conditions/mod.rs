@@ -151,7 +151,7 @@ fn annotations(message: &DynamicMessage) -> Option<Vec<(String, Value)>> {
     let pairs = fields.as_map()?.iter();
     let pairs = pairs.filter_map(|(key, value)| Some((key.as_str()?.to_owned(), value.clone())));
     let mut annotations: Vec<_> = pairs.collect();
-    annotations.sort_by(|(a, _), (b, _)| a.cmp(b));
+    annotations.sort_by(|(left, _), (right, _)| left.cmp(right));
     Some(annotations)
 }
 

@@ -199,6 +199,7 @@ pub struct HeldVersion {
 }
 
 impl<N: Into<String>, V: Into<String>> From<(N, V)> for HeldVersion {
+    /// Makes the version that a client holds of a name.
     fn from((name, version): (N, V)) -> Self {
         Self {
             name: name.into(),

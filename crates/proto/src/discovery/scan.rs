@@ -89,6 +89,7 @@ pub(crate) fn check_message(
             max,
         });
     }
+
     let mut scan = Scan {
         limits,
         entries: 0,

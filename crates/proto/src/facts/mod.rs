@@ -100,6 +100,7 @@ pub enum FactsError {
 }
 
 impl From<CanonicalError> for FactsError {
+    /// Makes the error of facts that need a canonical body.
     fn from(error: CanonicalError) -> Self {
         match error {
             CanonicalError::Malformed { type_url, source } => Self::Malformed { type_url, source },

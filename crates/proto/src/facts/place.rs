@@ -88,7 +88,7 @@ impl Search<'_> {
                     .map(|(key, value)| (key_text(key), value))
                     .collect();
                 // The order of a hash map varies, but the place must always be the same.
-                entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+                entries.sort_by(|(left, _), (right, _)| left.cmp(right));
                 entries.into_iter().any(|(key, value)| {
                     self.search_behind(Step::Key(key), |search| search.search_value(value, depth))
                 })

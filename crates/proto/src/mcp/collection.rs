@@ -37,6 +37,7 @@ impl Collection {
                 message: Some(full_name),
             };
         }
+
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
         match group.strip_suffix(ISTIO) {
             Some(area) => {

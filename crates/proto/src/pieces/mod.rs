@@ -122,6 +122,7 @@ impl<R: Read + Seek> Pieces<R> {
         reason = "an iterator would go on after an error"
     )]
     pub fn next(&mut self) -> Result<Option<(usize, Piece)>, PiecesError> {
+        // A route configuration comes in pieces of its virtual hosts.
         if let Some(piece) = self.next_host()? {
             return Ok(Some((self.index - 1, piece)));
         }

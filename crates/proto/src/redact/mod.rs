@@ -241,6 +241,7 @@ impl Hider {
         let Some((type_url, body)) = any_parts(any) else {
             return;
         };
+
         let descriptor = descriptor::message(&type_url);
         let inner =
             descriptor.and_then(|descriptor| DynamicMessage::decode(descriptor, body.clone()).ok());

@@ -117,6 +117,7 @@ impl Size {
             values: 1,
             ..Self::default()
         };
+
         match &node.value {
             Value::List(list) => {
                 size.levels = 1;

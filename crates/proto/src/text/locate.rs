@@ -116,11 +116,13 @@ impl Search<'_> {
             Value::List(list) => list.as_slice(),
             _ => std::slice::from_ref(node),
         };
+
         let path_len = self.path.len();
         let mut candidates = match self.indexes {
             Indexes::Exact => index..index + 1,
             Indexes::Any => 0..list.len(),
         };
+
         candidates.find_map(|index| {
             let item = list.get(index)?;
             self.path.truncate(path_len);

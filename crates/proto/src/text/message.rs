@@ -75,6 +75,7 @@ pub fn read_message(
     for (position, problem) in parsed.octals {
         walk.warn(position, problem);
     }
+
     let root = parsed.documents.into_iter().next().unwrap_or(Node {
         at: Position::START,
         value: Value::Null,
@@ -85,6 +86,7 @@ pub fn read_message(
         walk.report::<()>(root.at, Problem::UnknownType { name, near: None });
         return Err(walk.errors);
     };
+
     let message = match key {
         None => walk.read_fields(&descriptor, &root, &[]),
         Some(key) => walk.walk_at(Step::Name(key), |walk| match root.get(key) {
@@ -92,9 +94,11 @@ pub fn read_message(
             None => Some(DynamicMessage::new(descriptor)),
         }),
     };
+
     let Some(message) = message else {
         return Err(walk.errors);
     };
+
     Ok(Written {
         message,
         errors: walk.errors,

@@ -132,6 +132,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
+    /// Makes limits that the files of large installations stay below.
     fn default() -> Self {
         Self {
             bytes: 256 << 20,

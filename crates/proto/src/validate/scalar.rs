@@ -202,6 +202,7 @@ impl Walk {
             Some(value) => value.name().to_owned(),
             None => number.to_string(),
         };
+
         let names = |numbers: &[i32]| {
             numbers
                 .iter()
@@ -220,9 +221,11 @@ impl Walk {
                 known: known_names.join(", "),
             });
         }
+
         if let Some(required) = rules.equal.filter(|required| *required != number) {
             self.report(range_broken(name(number), name(required)));
         }
+
         for (list, negated) in [(&rules.within, false), (&rules.without, true)] {
             // The comparison by number saves the names if there is no report.
             if !list.is_empty() && list.contains(&number) == negated {
@@ -285,6 +288,7 @@ impl Octets {
                 "be an IP address in bytes",
             ),
         ];
+
         let broken = rules.into_iter().filter(|(is_broken, _)| *is_broken);
         broken.map(|(_, rule)| rule)
     }

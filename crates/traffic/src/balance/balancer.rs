@@ -39,7 +39,7 @@ pub struct Balancer {
     group: Group,
     subsets: Option<Subsets>,
     /// Endpoints and their priorities.
-    by_address: HashMap<Box<str>, (usize, Arc<Host>)>,
+    hosts_by_address: HashMap<Box<str>, (usize, Arc<Host>)>,
     seed: u64,
 }
 
@@ -70,7 +70,7 @@ impl Balancer {
                 .subsets
                 .as_ref()
                 .map(|config| Subsets::new(config, &policy, hosts, seed, now)),
-            by_address: by_address(hosts),
+            hosts_by_address: hosts_by_address(hosts),
             policy,
             seed,
         }
@@ -91,15 +91,17 @@ impl Balancer {
     ) {
         // An endpoint may go from one priority and come in another.
         for change in &changes.hosts {
-            self.by_address.remove(&change.address);
+            self.hosts_by_address.remove(&change.address);
         }
+
         for change in &changes.hosts {
             if let Some(host) = &change.now {
                 let address = change.address.clone();
                 let known = (change.priority, Arc::clone(host));
-                self.by_address.insert(address, known);
+                self.hosts_by_address.insert(address, known);
             }
         }
+
         let (policy, seed) = (&self.policy, self.seed);
         let is_done = changes.reshaped.is_empty()
             && self.group.apply(policy, hosts, &changes.hosts, seed, now);
@@ -108,14 +110,15 @@ impl Balancer {
             self.make_subsets(hosts, now);
             return;
         }
+
         self.refresh(hosts, &changes.priorities, local, now);
         // From now on changes are followed.
         self.group.members = Some(Members::new(hosts));
     }
 
-    /// Takes over that the health of an endpoint is another one, by checks or by
-    /// outlier detection. The work is that of one change, as in
-    /// [`apply`](Self::apply).
+    /// Applies a change of an endpoint's health, by checks or by outlier
+    /// detection. The work is that of one change, as in [`apply`](Self::apply).
+    /// An address that is not known is ignored.
     pub fn apply_health(
         &mut self,
         hosts: &HostSets,
@@ -123,14 +126,16 @@ impl Balancer {
         local: Option<&LocalCluster>,
         now: Duration,
     ) {
-        let Some((priority, host)) = self.by_address.get(address).cloned() else {
+        let Some((priority, host)) = self.hosts_by_address.get(address).cloned() else {
             return;
         };
+
         let change = HostChange {
             priority,
             address: address.into(),
             now: Some(host),
         };
+
         let changes = Changes {
             priorities: vec![priority],
             hosts: vec![change],
@@ -151,14 +156,20 @@ impl Balancer {
     pub fn refresh(
         &mut self,
         hosts: &HostSets,
-        changed: &[usize],
+        changed_priorities: &[usize],
         local: Option<&LocalCluster>,
         now: Duration,
     ) {
-        self.group
-            .refresh(&self.policy, hosts, changed, local, self.seed, now);
+        self.group.refresh(
+            &self.policy,
+            hosts,
+            changed_priorities,
+            local,
+            self.seed,
+            now,
+        );
         self.make_subsets(hosts, now);
-        self.by_address = by_address(hosts);
+        self.hosts_by_address = hosts_by_address(hosts);
     }
 
     /// Returns the shares of the priorities.
@@ -175,7 +186,7 @@ impl Balancer {
         random: &mut dyn FnMut() -> u64,
     ) -> Option<&Arc<Host>> {
         if let Some(address) = context.override_host {
-            let known = self.by_address.get(address).map(|(_, host)| host);
+            let known = self.hosts_by_address.get(address).map(|(_, host)| host);
             if let Some(host) = known.filter(|host| host.health() != Health::Unhealthy) {
                 return Some(host);
             }
@@ -191,14 +202,16 @@ impl Balancer {
 }
 
 /// Returns all endpoints with their priorities, by address.
-fn by_address(hosts: &HostSets) -> HashMap<Box<str>, (usize, Arc<Host>)> {
+fn hosts_by_address(hosts: &HostSets) -> HashMap<Box<str>, (usize, Arc<Host>)> {
     let sets = hosts.priorities.iter().enumerate();
-    let all = sets.flat_map(|(priority, set)| set.hosts().map(move |host| (priority, host)));
-    all.map(|(priority, host)| (host.address().into(), (priority, Arc::clone(host))))
+    let hosts = sets.flat_map(|(priority, set)| set.hosts().map(move |host| (priority, host)));
+    hosts
+        .map(|(priority, host)| (host.address().into(), (priority, Arc::clone(host))))
         .collect()
 }
 
 impl Group {
+    /// Makes the tables of all priorities.
     pub(super) fn new(
         policy: &Policy,
         hosts: &HostSets,
@@ -212,34 +225,35 @@ impl Group {
             zone: ZoneRouting::Plain,
             members: None,
         };
-        let all: Vec<usize> = (0..hosts.priorities.len()).collect();
-        group.refresh(policy, hosts, &all, local, seed, now);
+        let priorities: Vec<usize> = (0..hosts.priorities.len()).collect();
+        group.refresh(policy, hosts, &priorities, local, seed, now);
         group
     }
 
-    /// Makes the tables anew of the priorities in `changed`, of new ones, and of
-    /// those that begin or cease to panic.
+    /// Makes the tables anew of the priorities in `changed_priorities`, of new
+    /// ones, and of those that begin or cease to panic.
     fn refresh(
         &mut self,
         policy: &Policy,
         hosts: &HostSets,
-        changed: &[usize],
+        changed_priorities: &[usize],
         local: Option<&LocalCluster>,
         seed: u64,
         now: Duration,
     ) {
         self.members = None;
-        let before = std::mem::replace(
+        let old_load = std::mem::replace(
             &mut self.load,
             PriorityLoad::new(hosts, policy.panic_threshold),
         );
+
         self.priorities.truncate(hosts.priorities.len());
         for (index, set) in hosts.priorities.iter().enumerate() {
             let panics = self.load.panics.get(index).copied().unwrap_or(false);
             let is_known = index < self.priorities.len();
             let is_same = is_known
-                && !changed.contains(&index)
-                && before.panics.get(index).copied() == Some(panics);
+                && !changed_priorities.contains(&index)
+                && old_load.panics.get(index).copied() == Some(panics);
             if is_same {
                 continue;
             }
@@ -269,10 +283,10 @@ impl Group {
         };
     }
 
-    /// Takes over changes of single endpoints. Returns `false` if tables have to
-    /// be made anew, in which case some of the changes may have been taken over:
-    /// there are no members yet, an endpoint moved to another locality, or a
-    /// table depends on all endpoints.
+    /// Applies changes of single endpoints. Returns `false` if tables have to
+    /// be made anew: there are no members yet, an endpoint moved to another
+    /// locality, or a table depends on all endpoints. Some of the changes may
+    /// have been applied then.
     fn apply(
         &mut self,
         policy: &Policy,
@@ -281,20 +295,22 @@ impl Group {
         seed: u64,
         now: Duration,
     ) -> bool {
-        // The members as they were: sets have the endpoints that changed already,
-        // so the first time costs one look at all.
+        // The members are those before the changes, and cannot be made from the
+        // sets, which have the changes already. So the first time everything is
+        // made anew.
         let Some(members) = &mut self.members else {
             return false;
         };
+
         for change in changes {
-            let new = change.now.as_ref();
-            let shift = members.shift(hosts, change.priority, &change.address, new);
+            let new_host = change.now.as_ref();
+            let shift = members.apply_change(hosts, change.priority, &change.address, new_host);
             let Some(shift) = shift else {
                 return false;
             };
             let moved = Moved {
                 address: &change.address,
-                now: new,
+                now: new_host,
                 locality: shift.locality,
                 counted: shift.counted,
                 counts: shift.counts,
@@ -309,6 +325,7 @@ impl Group {
                 return false;
             }
         }
+
         self.load = PriorityLoad::of_counts(
             &members.counted,
             hosts.overprovisioning,
@@ -330,6 +347,7 @@ impl Group {
             Priority::Hashed(_) => context.hash.unwrap_or_else(&mut *random),
             Priority::Pools(_) => random(),
         };
+
         let (index, health) = self.load.choose(number)?;
         // The load has an entry for each priority that it chooses.
         let panics = self.load.panics[index];

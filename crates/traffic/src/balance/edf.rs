@@ -45,6 +45,8 @@ impl Edf {
         clippy::cast_sign_loss,
         reason = "a floor"
     )]
+    /// Makes a queue of entries with these weights, as it is after `picks`
+    /// picks.
     pub(super) fn new(entries: usize, picks: u32, weight: impl Fn(usize) -> f64) -> Self {
         let total: f64 = (0..entries).map(&weight).sum();
         let mut edf = Self::default();
@@ -55,13 +57,14 @@ impl Edf {
             // Whole rounds are skipped; a little more than the weight keeps an
             // exact share from being rounded down.
             let share = f64::from(picks) * (weight + WEIGHT_SLACK) / total;
-            let picked = share.floor() as u64;
-            round += picked;
-            if picked > 0 {
-                edf.now = edf.now.max(picked as f64 / weight);
+            let picked_count = share.floor() as u64;
+            round += picked_count;
+            if picked_count > 0 {
+                edf.now = edf.now.max(picked_count as f64 / weight);
             }
-            edf.push(entry, (picked + 1) as f64 / weight);
+            edf.push(entry, (picked_count + 1) as f64 / weight);
         }
+
         for _ in round..u64::from(picks) {
             edf.pick(&weight);
         }
@@ -116,13 +119,13 @@ impl Edf {
             return;
         }
         let leaves = entries.next_power_of_two();
-        let before = std::mem::replace(&mut self.dues, vec![ABSENT; leaves]);
-        let own = 0..leaves as u32;
-        self.winners = own.clone().chain(own).collect();
+        let old_dues = std::mem::replace(&mut self.dues, vec![ABSENT; leaves]);
+        let own_nodes = 0..leaves as u32;
+        self.winners = own_nodes.clone().chain(own_nodes).collect();
         for node in (1..leaves).rev() {
             self.winners[node] = self.winners[2 * node];
         }
-        for (entry, due) in before.into_iter().enumerate() {
+        for (entry, due) in old_dues.into_iter().enumerate() {
             self.play(entry, due);
         }
     }
@@ -220,7 +223,7 @@ mod tests {
             loop {
                 let dues = self.dues.iter().enumerate();
                 let (place, _) =
-                    dues.min_by(|(_, a), (_, b)| a.partial_cmp(b).expect("numbers"))?;
+                    dues.min_by(|(_, left), (_, right)| left.partial_cmp(right).expect("numbers"))?;
                 let (deadline, _, entry) = self.dues.swap_remove(place);
                 if let Some(weight) = weight(entry) {
                     self.now = deadline;

@@ -64,31 +64,38 @@ pub enum Health {
 }
 
 impl Host {
-    /// Reads an endpoint, which counts as seen first at `now`. Returns `None` for
-    /// one without a socket address with a number as its port.
+    /// Reads an endpoint, which counts as seen first at `now`. Returns `None`
+    /// if it has no socket address, or no number as its port.
     pub(super) fn read(message: &LbEndpoint, locality: &Locality, now: Duration) -> Option<Self> {
         let HostIdentifier::Endpoint(endpoint) = message.host_identifier.as_ref()? else {
             return None;
         };
+
         let Address::SocketAddress(socket) = endpoint.address.as_ref()?.address.as_ref()? else {
             return None;
         };
+
         let PortSpecifier::PortValue(port) = socket.port_specifier.as_ref()? else {
             return None;
         };
+
         let address = match socket.address.contains(':') {
             true => format!("[{}]:{port}", socket.address),
             false => format!("{}:{port}", socket.address),
         };
+
         let counters = HostCounters {
             added: now,
             ..HostCounters::default()
         };
+
         Some(Self {
             address: address.into(),
             hostname: endpoint.hostname.as_str().into(),
             locality: locality.clone(),
-            weight: message.load_balancing_weight.map_or(1, |w| w.value.max(1)),
+            weight: message
+                .load_balancing_weight
+                .map_or(1, |weight| weight.value.max(1)),
             metadata: lb_metadata(message.metadata.as_ref()),
             hash_key: text_of(message.metadata.as_ref(), "hash_key").map(Into::into),
             reported: match HealthStatus::try_from(message.health_status) {
@@ -209,6 +216,7 @@ impl HostCounters {
 }
 
 impl Locality {
+    /// Reads a locality. Without a message all its parts are empty.
     pub(super) fn read(message: Option<&LocalityMessage>) -> Self {
         message.map_or_else(Self::default, |message| Self {
             region: message.region.clone(),

@@ -107,15 +107,16 @@ impl HostSets {
         Ok(changes)
     }
 
-    /// Reads the endpoints of an assignment by priority, and shares those that are
-    /// the same as before. Adds to `changes` which addresses come and go.
+    /// Reads the endpoints of an assignment by priority, and shares those that
+    /// are the same as before. Adds the addresses that come and go to
+    /// `changes`.
     fn read_sets(
         &self,
         message: &ClusterLoadAssignment,
         now: Duration,
         changes: &mut Changes,
     ) -> Vec<HostSet> {
-        let old_hosts = self.by_address();
+        let old_hosts = self.hosts_by_address();
         let mut kept_addresses: HashSet<&str> = HashSet::new();
         let mut sets: Vec<HostSet> = Vec::new();
         for group in &message.endpoints {
@@ -129,15 +130,15 @@ impl HostSets {
                 let Some(host) = Host::read(endpoint, &locality, now) else {
                     continue;
                 };
-                let Some(old) = old_hosts.get(host.address()) else {
+                let Some(old_host) = old_hosts.get(host.address()) else {
                     changes.added.push(host.address().to_owned());
                     hosts.push(Arc::new(host));
                     continue;
                 };
-                kept_addresses.insert(old.address());
-                hosts.push(match host.is_same(old) {
-                    true => Arc::clone(old),
-                    false => Arc::new(host.with_counters_of(old)),
+                kept_addresses.insert(old_host.address());
+                hosts.push(match host.is_same(old_host) {
+                    true => Arc::clone(old_host),
+                    false => Arc::new(host.with_counters_of(old_host)),
                 });
             }
             sets[priority].add(LocalityHosts {
@@ -179,38 +180,41 @@ impl HostSets {
         self.priorities.iter().flat_map(|set| set.hosts())
     }
 
-    fn by_address(&self) -> HashMap<&str, &Arc<Host>> {
+    /// Returns all endpoints by their addresses.
+    fn hosts_by_address(&self) -> HashMap<&str, &Arc<Host>> {
         self.hosts().map(|host| (host.address(), host)).collect()
     }
 
-    /// Replaces the sets of the priorities that differ, and adds to `changes`
-    /// which these are, and how. Sets that are the same stay the same value.
+    /// Replaces the sets of the priorities that differ, and adds these
+    /// priorities and their differences to `changes`. Sets that are the same
+    /// stay the same value.
     fn replace(&mut self, sets: Vec<HostSet>, changes: &mut Changes) {
-        let longest = sets.len().max(self.priorities.len());
-        for priority in 0..longest {
+        let priority_count = sets.len().max(self.priorities.len());
+        for priority in 0..priority_count {
             match (self.priorities.get(priority), sets.get(priority)) {
-                (Some(old), Some(new)) if old.is_same(new) => continue,
-                (Some(old), Some(new)) if old.has_shape_of(new) => {
-                    let hosts = old.changed_hosts(new, priority);
+                (Some(old_set), Some(new_set)) if old_set.is_same(new_set) => continue,
+                (Some(old_set), Some(new_set)) if old_set.has_shape_of(new_set) => {
+                    let hosts = old_set.changed_hosts(new_set, priority);
                     changes.hosts.extend(hosts);
                 }
                 _ => changes.reshaped.push(priority),
             }
             changes.priorities.push(priority);
         }
+
         self.priorities.truncate(sets.len());
         for (priority, set) in sets.into_iter().enumerate() {
             let is_changed = changes.priorities.contains(&priority);
             match self.priorities.get_mut(priority) {
-                Some(old) if is_changed => *old = Arc::new(set),
+                Some(old_set) if is_changed => *old_set = Arc::new(set),
                 Some(_) => {}
                 None => self.priorities.push(Arc::new(set)),
             }
         }
     }
 
-    /// Returns the same sets with only those endpoints that a test accepts.
-    pub(super) fn filtered(&self, test: impl Fn(&Host) -> bool) -> Self {
+    /// Returns the same sets with only the endpoints that a test accepts.
+    pub(super) fn filter(&self, test: impl Fn(&Host) -> bool) -> Self {
         let priorities = self.priorities.iter().map(|set| {
             let localities = set.localities.iter().map(|locality| LocalityHosts {
                 hosts: locality
@@ -225,6 +229,7 @@ impl HostSets {
                 localities: localities.collect(),
             })
         });
+
         Self {
             priorities: priorities.collect(),
             overprovisioning: self.overprovisioning,
@@ -286,6 +291,7 @@ impl HostSet {
             address: host.address().into(),
             now: now.cloned(),
         };
+
         let mut old_hosts: HashMap<&str, &Arc<Host>> =
             self.hosts().map(|host| (host.address(), host)).collect();
         let mut changes = Vec::new();
@@ -297,6 +303,7 @@ impl HostSet {
                 changes.push(change(host, Some(host)));
             }
         }
+
         changes.extend(old_hosts.into_values().map(|host| change(host, None)));
         changes
     }

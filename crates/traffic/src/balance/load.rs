@@ -43,12 +43,14 @@ impl PriorityLoad {
             // Weights have up to 32 bits each, and so has the factor.
             _ => (factor.saturating_mul(part) / total).min(100),
         };
+
         let shares = |which: usize| -> Vec<u64> {
-            let counted = counted.iter();
             counted
-                .map(|c| availability(c.shares[which], c.shares[0]))
+                .iter()
+                .map(|sums| availability(sums.shares[which], sums.shares[0]))
                 .collect()
         };
+
         let (healthy, degraded) = (shares(1), shares(2));
         let total = (healthy.iter().sum::<u64>() + degraded.iter().sum::<u64>()).min(100);
         let nothing = vec![0; counted.len()];
@@ -57,6 +59,7 @@ impl PriorityLoad {
             degraded: nothing,
             panics: vec![false; counted.len()],
         };
+
         if total == 0 {
             if panic_threshold > 0.0 {
                 load.panics.fill(true);
@@ -64,12 +67,13 @@ impl PriorityLoad {
             }
             return load;
         }
+
         load.spread(&healthy, &degraded, total);
         if total < 100 {
-            for (panics, counted) in load.panics.iter_mut().zip(counted) {
-                *panics = counted.is_below(panic_threshold);
+            for (panics, sums) in load.panics.iter_mut().zip(counted) {
+                *panics = sums.is_below(panic_threshold);
             }
-            // With all in panic, health says nothing any more.
+            // If all priorities panic, health is ignored.
             if load.panics.iter().all(|panics| *panics) {
                 load.spread_by_count(counted);
             }
@@ -198,12 +202,14 @@ impl Counts {
         if !host.counts_for_health() {
             return Self([1, 0, 0, 0, 0, 0, 0]);
         }
+
         let share = if weighs { u64::from(host.weight) } else { 1 };
         let (healthy, degraded) = match host.health() {
             Health::Healthy => (1, 0),
             Health::Degraded => (0, 1),
             Health::Unhealthy => (0, 0),
         };
+
         Self([
             1,
             1,

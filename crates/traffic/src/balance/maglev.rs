@@ -70,20 +70,21 @@ impl Maglev {
     }
 }
 
-/// Makes a table of `size` slots. Endpoints take free slots in turn, those of less
-/// weight than `largest` not in every round.
+/// Makes a table of `size` slots. Endpoints take free slots in turn; an
+/// endpoint of less weight than `largest` does not take one in every round.
 fn fill(fillers: &mut [Filler<'_>], largest: f64, size: u64) -> Vec<u32> {
     #[expect(clippy::cast_possible_truncation, reason = "at most 5 000 011")]
     let mut table = vec![EMPTY; size as usize];
-    let mut left = size;
+    let mut free_slots = size;
     if fillers.is_empty() {
         return Vec::new();
     }
+
     let mut round = 0.0;
-    while left > 0 {
+    while free_slots > 0 {
         round += 1.0;
         for filler in &mut *fillers {
-            if left == 0 {
+            if free_slots == 0 {
                 break;
             }
             if round * filler.weight < filler.target {
@@ -96,7 +97,7 @@ fn fill(fillers: &mut [Filler<'_>], largest: f64, size: u64) -> Vec<u32> {
                 filler.next = (filler.next + filler.skip) % size;
             }
             table[slot(filler.next)] = filler.index;
-            left -= 1;
+            free_slots -= 1;
         }
     }
     table

@@ -33,6 +33,7 @@ pub(super) struct Shift {
 }
 
 impl Members {
+    /// Makes the members of all priorities, and the sums of their counts.
     pub(super) fn new(hosts: &HostSets) -> Self {
         let weighs = hosts.weighs_health;
         let priorities = hosts.priorities.iter().map(|set| {
@@ -52,41 +53,45 @@ impl Members {
         }
     }
 
-    /// Takes over a change of one endpoint, and corrects the sums. Returns `None`
+    /// Applies a change of one endpoint, and corrects the sums. Returns `None`
     /// if the endpoint is in a locality that is not there, or moved from one to
-    /// another: then its member is lost, and the caller makes all anew.
-    pub(super) fn shift(
+    /// another: then its member is lost, and the caller makes all members anew.
+    pub(super) fn apply_change(
         &mut self,
         hosts: &HostSets,
         priority: usize,
         address: &str,
-        now: Option<&Arc<Host>>,
+        new_host: Option<&Arc<Host>>,
     ) -> Option<Shift> {
         let set = hosts.priorities.get(priority)?;
-        let old = self.by_address.get_mut(priority)?.remove(address);
-        let locality = match now {
+        let old_member = self.by_address.get_mut(priority)?.remove(address);
+        let locality = match new_host {
             Some(host) => {
                 let mut localities = set.localities.iter();
                 localities.position(|locality| locality.locality == *host.locality())
             }
-            None => old.map(|member| member.locality),
+            None => old_member.map(|member| member.locality),
         }?;
-        if old.is_some_and(|member| member.locality != locality) {
+
+        if old_member.is_some_and(|member| member.locality != locality) {
             return None;
         }
+
         let counted = self.counted.get_mut(priority)?;
-        if let Some(member) = old {
+        if let Some(member) = old_member {
             counted.subtract(&member.counts);
         }
-        let counts = now.map(|host| Counts::of(host, self.weighs));
+
+        let counts = new_host.map(|host| Counts::of(host, self.weighs));
         if let Some(counts) = counts {
             counted.add(&counts);
             let member = Member { locality, counts };
             self.by_address[priority].insert(address.into(), member);
         }
+
         Some(Shift {
             locality,
-            counted: old.is_some_and(|member| member.counts.counts_for_health()),
+            counted: old_member.is_some_and(|member| member.counts.counts_for_health()),
             counts: counts.is_some_and(|counts| counts.counts_for_health()),
         })
     }

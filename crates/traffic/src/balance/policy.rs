@@ -101,7 +101,8 @@ impl SlowStart {
 }
 
 impl Policy {
-    /// Compiles the policy of a cluster. What cannot be compiled is a finding.
+    /// Compiles the policy of a cluster. A field that cannot be compiled is a
+    /// finding.
     pub fn compile(message: &Cluster) -> Result<Self, Findings> {
         let mut findings = Findings::default();
         let place = Place::ROOT;
@@ -112,12 +113,13 @@ impl Policy {
             localities: localities(&common),
             panic_threshold: common
                 .healthy_panic_threshold
-                .map_or(50.0, |p| p.value.round()),
+                .map_or(50.0, |percent| percent.value.round()),
             uses_hostname: false,
             subsets: message.lb_subset_config.as_ref().and_then(|config| {
                 SubsetConfig::compile(config, &place.field("lb_subset_config"), &mut findings)
             }),
         };
+
         if let Some(consistent) = &common.consistent_hashing_lb_config {
             policy.uses_hostname = consistent.use_hostname_for_hashing;
             let place = place.field("common_lb_config");
@@ -125,6 +127,7 @@ impl Policy {
             let factor = consistent.hash_balance_factor.is_some();
             findings.unsupported(&place.field("hash_balance_factor"), factor);
         }
+
         match &message.load_balancing_policy {
             Some(list) => {
                 let place = place.field("load_balancing_policy");
@@ -159,7 +162,7 @@ impl Policy {
                     bias: config
                         .active_request_bias
                         .as_ref()
-                        .map_or(1.0, |b| b.default_value),
+                        .map_or(1.0, |bias| bias.default_value),
                     scans_all: false,
                 }
             }

@@ -45,9 +45,10 @@ impl Pool {
             let ages = hosts.iter().map(|host| age(host, now));
             ages.into_iter().all(|age| slow.is_over(age))
         });
+
         let mut weights = hosts.iter().map(|host| host.weight);
-        let first = weights.next();
-        let is_equal = is_warm && weights.all(|weight| Some(weight) == first);
+        let first_weight = weights.next();
+        let is_equal = is_warm && weights.all(|weight| Some(weight) == first_weight);
         #[expect(clippy::cast_possible_truncation, reason = "any number will do")]
         let picks = seed as u32;
         let choice = match (policy.kind, is_equal) {
@@ -69,6 +70,7 @@ impl Pool {
                 Choice::Weighted(Edf::new(hosts.len(), picks, weight))
             }
         };
+
         Self {
             count: hosts.len(),
             hosts: hosts.into_iter().map(Some).collect(),
@@ -112,6 +114,7 @@ impl Pool {
             (None, Some(host)) => self.insert(host, now),
             (Some(place), None) => self.remove(address, place),
         }
+
         let is_other_kind = new.is_some_and(|host| !self.suits(host, now));
         // Empty places are few, or all are put in anew.
         if is_other_kind || self.hosts.len() > 2 * self.count + 8 {
@@ -198,6 +201,7 @@ impl Pool {
         if self.count == 0 {
             return None;
         }
+
         let slow_start = self.slow_start;
         let index = match &mut self.choice {
             Choice::Turn(next) => {

@@ -40,7 +40,7 @@ struct Localities {
     weights: Vec<f64>,
 }
 
-/// What of an endpoint counts for the shares of localities.
+/// The counts of a locality that its share depends on.
 #[derive(Debug, Clone, Copy, Default)]
 struct LocalityCount {
     /// As it was given.
@@ -63,6 +63,7 @@ enum Table {
 }
 
 impl Priority {
+    /// Makes the pools or the table of the endpoints, as the policy needs.
     pub(super) fn new(set: &HostSet, policy: &Policy, setting: &Setting) -> Self {
         match policy.kind {
             Kind::RingHash(_) | Kind::Maglev(_) => Self::Hashed(Hashed::new(set, policy, setting)),
@@ -121,42 +122,44 @@ impl Pools {
                 .filter(|host| host.counts_for_health())
                 .count(),
         });
+
         let counts: Vec<LocalityCount> = counts.collect();
-        let of = |health| {
+        let hosts_of_health = |health| {
             let hosts = set.hosts().filter(|host| host.health() == health);
             hosts.cloned().collect::<Vec<_>>()
         };
+
         Self {
             all: pool(set.hosts().cloned().collect()),
-            healthy: pool(of(Health::Healthy)),
-            degraded: pool(of(Health::Degraded)),
+            healthy: pool(hosts_of_health(Health::Healthy)),
+            degraded: pool(hosts_of_health(Health::Degraded)),
             healthy_localities: Localities::new(set, Health::Healthy, policy, setting, &counts),
             degraded_localities: Localities::new(set, Health::Degraded, policy, setting, &counts),
             counts,
         }
     }
 
-    /// Takes over a change of one endpoint. Each pool gets the endpoint, or loses
-    /// what it had at the address, as the endpoint's health says.
+    /// Applies a change of one endpoint. Each pool gets the endpoint, or loses
+    /// the one that it had at the address, as the endpoint's health says.
     fn change(&mut self, change: &Moved<'_>, policy: &Policy, setting: &Setting) {
         let (seed, now) = (setting.seed, setting.now);
-        let new = change.now;
-        let health = new.map(|host| host.health());
-        let of = |expected| new.filter(|_| health == Some(expected));
+        let new_host = change.now;
+        let health = new_host.map(|host| host.health());
+        let if_health = |expected| new_host.filter(|_| health == Some(expected));
         let address = change.address;
-        self.all.change(address, new, policy, seed, now);
-        let healthy = of(Health::Healthy);
+        self.all.change(address, new_host, policy, seed, now);
+        let healthy = if_health(Health::Healthy);
         self.healthy.change(address, healthy, policy, seed, now);
-        let degraded = of(Health::Degraded);
+        let degraded = if_health(Health::Degraded);
         self.degraded.change(address, degraded, policy, seed, now);
         let count = &mut self.counts[change.locality];
         count.total = count.total + usize::from(change.counts) - usize::from(change.counted);
-        for (localities, new) in [
+        for (localities, host) in [
             (&mut self.healthy_localities, healthy),
             (&mut self.degraded_localities, degraded),
         ] {
             let pool = &mut localities.pools[change.locality];
-            pool.change(address, new, policy, seed, now);
+            pool.change(address, host, policy, seed, now);
             localities.weigh(change.locality, *count, policy, setting);
         }
     }
@@ -208,18 +211,22 @@ impl Localities {
     ) -> Self {
         let pool = |locality: &LocalityHosts| {
             let hosts = locality.hosts.iter();
-            let hosts = hosts.filter(|host| host.health() == health).cloned();
-            Pool::new(hosts.collect(), policy, setting.seed, setting.now)
+            let healthy_hosts = hosts.filter(|host| host.health() == health).cloned();
+            Pool::new(healthy_hosts.collect(), policy, setting.seed, setting.now)
         };
+
         let pools: Vec<Pool> = set.localities.iter().map(pool).collect();
-        let usable = pools.iter().map(Pool::count);
-        let weights = counts.iter().zip(usable);
-        let weights = weights.map(|(count, usable)| count.effective(usable, setting));
+        let usable_counts = pools.iter().map(Pool::count);
+        let weights = counts
+            .iter()
+            .zip(usable_counts)
+            .map(|(count, usable)| count.effective_weight(usable, setting));
         let mut localities = Self {
             weights: weights.collect(),
             turn: Edf::default(),
             pools,
         };
+
         localities.queue(policy);
         localities
     }
@@ -242,7 +249,7 @@ impl Localities {
     /// counts from its next turn on.
     fn weigh(&mut self, index: usize, count: LocalityCount, policy: &Policy, setting: &Setting) {
         let old_weight = self.weights[index];
-        let weight = count.effective(self.pools[index].count(), setting);
+        let weight = count.effective_weight(self.pools[index].count(), setting);
         self.weights[index] = weight;
         if (old_weight > 0.0) != (weight > 0.0) {
             self.queue(policy);
@@ -254,7 +261,7 @@ impl LocalityCount {
     /// Returns the weight of a locality of which `usable` endpoints can be used:
     /// less than its own if that is too few, overprovisioning considered.
     #[expect(clippy::cast_precision_loss, reason = "counts of endpoints")]
-    fn effective(self, usable: usize, setting: &Setting) -> f64 {
+    fn effective_weight(self, usable: usize, setting: &Setting) -> f64 {
         if self.total == 0 {
             return 0.0;
         }
@@ -271,6 +278,7 @@ impl Hashed {
             let usable = hosts.iter().filter(is_usable);
             usable.map(|host| f64::from(host.weight)).sum()
         };
+
         let all: f64 = set
             .localities
             .iter()
@@ -279,11 +287,12 @@ impl Hashed {
         let localities = set.localities.iter();
         let locality_weights: f64 = localities.map(|l| f64::from(l.weight)).sum();
         let mut hosts = Vec::new();
-        let mut keyed = Vec::new();
+        let mut weighted_keys = Vec::new();
         for locality in &set.localities {
-            // The weight of a locality without a usable endpoint is nobody's: the
-            // sum of all is less than 1 then, and a ring has fewer entries.
-            let (part, of) = match policy.localities {
+            // No endpoint gets the weight of a locality without a usable
+            // endpoint. The sum of all is less than 1 then, and a ring has
+            // fewer entries.
+            let (part, total_weight) = match policy.localities {
                 LocalityMode::Weighted if locality.weight == 0 => continue,
                 LocalityMode::Weighted => (
                     f64::from(locality.weight) / locality_weights,
@@ -292,14 +301,15 @@ impl Hashed {
                 LocalityMode::ZoneAware(_) => (1.0, all),
             };
             for host in locality.hosts.iter().filter(is_usable) {
-                let weight = f64::from(host.weight) * part / of;
-                keyed.push((host.hash_key(policy.uses_hostname), weight));
+                let weight = f64::from(host.weight) * part / total_weight;
+                weighted_keys.push((host.hash_key(policy.uses_hostname), weight));
                 hosts.push(Arc::clone(host));
             }
         }
+
         let table = match policy.kind {
-            Kind::Maglev(size) => Table::Maglev(Maglev::new(&keyed, size)),
-            Kind::RingHash(config) => Table::Ring(Ring::new(&keyed, &config)),
+            Kind::Maglev(size) => Table::Maglev(Maglev::new(&weighted_keys, size)),
+            Kind::RingHash(config) => Table::Ring(Ring::new(&weighted_keys, &config)),
             _ => Table::Ring(Ring::default()),
         };
         Self { hosts, table }

@@ -46,10 +46,10 @@ impl Ring {
     /// which are parts of 1.
     #[must_use]
     pub fn new(hosts: &[(&str, f64)], config: &RingConfig) -> Self {
-        let least = hosts.iter().map(|(_, weight)| *weight).fold(1.0, f64::min);
+        let least_weight = hosts.iter().map(|(_, weight)| *weight).fold(1.0, f64::min);
         #[expect(clippy::cast_precision_loss, reason = "sizes of rings")]
         let (min, max) = (config.min as f64, config.max as f64);
-        let scale = ((least * min).ceil() / least).min(max);
+        let scale = ((least_weight * min).ceil() / least_weight).min(max);
         let mut entries = Vec::new();
         let (mut current, mut target) = (0.0, 0.0);
         let mut key = String::new();
@@ -70,6 +70,7 @@ impl Ring {
                 current += 1.0;
             }
         }
+
         entries.sort_by_key(|(hash, _)| *hash);
         Self { entries }
     }

@@ -32,8 +32,8 @@ enum Fallback {
 }
 
 impl SubsetConfig {
-    /// Compiles the settings of subsets. What is not supported is a finding; for a
-    /// fallback that is not known it returns `None`.
+    /// Compiles the settings of subsets. A field that is not supported is a
+    /// finding. Returns `None` if the fallback is not known.
     pub(super) fn compile(
         message: &LbSubsetConfig,
         place: &Place<'_>,
@@ -49,9 +49,11 @@ impl SubsetConfig {
                 message.metadata_fallback_policy != 0,
             ),
         ];
+
         for (field, is_set) in flags {
             findings.unsupported(&place.field(field), is_set);
         }
+
         let fallback = match LbSubsetFallbackPolicy::try_from(message.fallback_policy) {
             Ok(LbSubsetFallbackPolicy::NoFallback) => Fallback::Nowhere,
             Ok(LbSubsetFallbackPolicy::AnyEndpoint) => Fallback::AnyEndpoint,
@@ -64,6 +66,7 @@ impl SubsetConfig {
                 return None;
             }
         };
+
         let mut selectors = Vec::new();
         for (index, selector) in message.subset_selectors.iter().enumerate() {
             let place = place.item("subset_selectors", index);
@@ -75,6 +78,7 @@ impl SubsetConfig {
             findings.unsupported(&place.field("single_host_per_subset"), is_single);
             selectors.push(selector.keys.iter().cloned().collect());
         }
+
         Some(Self {
             selectors,
             fallback,
@@ -107,9 +111,10 @@ impl Subsets {
         now: Duration,
     ) -> Self {
         let group = |subset: &LbMetadata| {
-            let hosts = hosts.filtered(|host| is_in_subset(host, subset));
+            let hosts = hosts.filter(|host| is_in_subset(host, subset));
             Group::new(policy, &hosts, None, seed, now)
         };
+
         let subsets: BTreeSet<LbMetadata> = config
             .selectors
             .iter()
@@ -119,6 +124,7 @@ impl Subsets {
             let group = group(&subset);
             (subset, group)
         });
+
         Self {
             groups: groups.collect(),
             fallback: match &config.fallback {

@@ -27,7 +27,8 @@ use crate::findings::Findings;
 
 const PACKAGE: &str = "envoy.extensions.load_balancing_policies.";
 
-/// Takes over the first policy of a list that is known; none is a finding.
+/// Applies the first policy of a list that is known to `policy`. If none is,
+/// that is a finding.
 pub(super) fn apply(
     list: &LoadBalancingPolicy,
     policy: &mut Policy,
@@ -55,11 +56,11 @@ pub(super) fn apply(
     findings.add(place, Problem::NoPolicy);
 }
 
-/// Takes over one policy, by its name in [`PACKAGE`]. Returns `false` for one that
-/// is not known.
+/// Applies one policy, by its name in [`PACKAGE`], to `policy`. Returns `false`
+/// if the name is not known.
 ///
 /// # Errors
-/// The body is not a message of the policy.
+/// If the body is not a message of the policy.
 fn read(
     name: &str,
     body: &[u8],

@@ -49,6 +49,7 @@ impl ZoneRouting {
         let Some(local) = local else {
             return Self::Plain;
         };
+
         let upstream = count_healthy(set);
         let total: u64 = upstream.iter().map(|(_, count)| count).sum();
         let own_counts = local.hosts.priorities.first().map(|set| count_healthy(set));
@@ -62,6 +63,7 @@ impl ZoneRouting {
         if !is_usable {
             return Self::Plain;
         }
+
         let local_index = upstream
             .iter()
             .position(|(locality, _)| *locality == local.locality);
@@ -73,6 +75,7 @@ impl ZoneRouting {
         {
             return Self::Local(local_index);
         }
+
         let mut sum = 0;
         let sums = upstream.iter().enumerate().map(|(index, (locality, _))| {
             if Some(index) != local_index {
@@ -81,6 +84,7 @@ impl ZoneRouting {
             }
             sum
         });
+
         let sums = sums.collect();
         Self::Residual {
             local: local_index,
@@ -101,6 +105,7 @@ impl ZoneRouting {
         if *self == Self::Plain || !is_enabled(config, random) {
             return None;
         }
+
         match self {
             Self::Plain => None,
             Self::Local(here) => Some(*here),

@@ -81,12 +81,14 @@ impl Limits {
             },
             None => Retries::Fixed(limit_or(message.max_retries.map(|max| max.value), 3)),
         };
+
         if let Retries::Budget { percent, .. } = retries
             && !(0.0..=100.0).contains(&percent)
         {
             let problem = Problem::Other(format!("{percent} is no percentage"));
             findings.add(&place.field("retry_budget"), problem);
         }
+
         Self {
             connections: limit_or(
                 message.max_connections.map(|max| max.value),

@@ -83,22 +83,25 @@ impl Outliers {
             monitor.gateway_errors = 0;
             return None;
         }
+
         monitor.failed += 1;
         monitor.errors += 1;
         monitor.gateway_errors = match (502..=504).contains(&status) {
             true => monitor.gateway_errors + 1,
             false => 0,
         };
-        let mut enforced = None;
+
+        let mut enforcement = None;
         if monitor.errors == config.consecutive_5xx.0 {
             monitor.errors = 0;
-            enforced = Some(config.consecutive_5xx.1);
+            enforcement = Some(config.consecutive_5xx.1);
         }
+
         if monitor.gateway_errors == config.consecutive_gateway.0 {
             monitor.gateway_errors = 0;
-            enforced = enforced.max(Some(config.consecutive_gateway.1));
+            enforcement = enforcement.max(Some(config.consecutive_gateway.1));
         }
-        enforced.and_then(|enforcing| self.eject(host, enforcing, now, random))
+        enforcement.and_then(|enforcing| self.eject(host, enforcing, now, random))
     }
 
     /// Returns when [`handle_timeout`](Self::handle_timeout) is to be called.
@@ -117,6 +120,7 @@ impl Outliers {
         if now < self.next {
             return Vec::new();
         }
+
         self.next = now + self.config.interval;
         let mut changes = Vec::new();
         for (host, monitor) in &mut self.hosts {
@@ -133,9 +137,11 @@ impl Outliers {
                 monitor.times -= 1;
             }
         }
-        for (host, enforcing) in self.by_rate() {
+
+        for (host, enforcing) in self.find_by_rate() {
             changes.extend(self.eject(&host, enforcing, now, random()));
         }
+
         for monitor in self.hosts.values_mut() {
             monitor.succeeded = 0;
             monitor.failed = 0;
@@ -143,9 +149,10 @@ impl Outliers {
         changes
     }
 
-    /// Returns the endpoints whose success rate or failures in this interval are
-    /// beyond limits, and how often that leads to ejection.
-    fn by_rate(&self) -> Vec<(String, Percent)> {
+    /// Returns the endpoints whose success rate or failures in this interval
+    /// are beyond limits, with the percentage of cases in which that ejects
+    /// them.
+    fn find_by_rate(&self) -> Vec<(String, Percent)> {
         let rates = |least: u64| -> Vec<(&String, f64)> {
             let hosts = self.hosts.iter();
             let measured = hosts.filter(|(_, monitor)| monitor.total() >= least.max(1));
@@ -153,26 +160,28 @@ impl Outliers {
                 .map(|(host, monitor)| (host, monitor.rate()))
                 .collect()
         };
+
         let mut outliers = Vec::new();
         let success = &self.config.success_rate;
         let measured = rates(success.min_requests);
         if measured.len() >= success.min_hosts.max(1) {
             let limit = limit(&measured, success.deviations);
-            let failing = measured.iter().filter(|(_, rate)| *rate < limit);
-            outliers.extend(failing.map(|(host, _)| ((*host).clone(), success.enforcing)));
+            let outlying_hosts = measured.iter().filter(|(_, rate)| *rate < limit);
+            outliers.extend(outlying_hosts.map(|(host, _)| ((*host).clone(), success.enforcing)));
         }
+
         let failures = &self.config.failures;
         let measured = rates(failures.min_requests);
         if measured.len() >= failures.min_hosts.max(1) {
             let limit = f64::from(failures.threshold.0);
-            let beyond = measured.iter().filter(|(_, rate)| 100.0 - rate >= limit);
-            outliers.extend(beyond.map(|(host, _)| ((*host).clone(), failures.enforcing)));
+            let failing_hosts = measured.iter().filter(|(_, rate)| 100.0 - rate >= limit);
+            outliers.extend(failing_hosts.map(|(host, _)| ((*host).clone(), failures.enforcing)));
         }
         outliers
     }
 
-    /// Ejects an endpoint, unless too many are out, it is out already, or the
-    /// random number spares it.
+    /// Ejects an endpoint. Returns `None` if too many are ejected, this one is
+    /// already, or the random number spares it.
     fn eject(
         &mut self,
         host: &str,
@@ -180,18 +189,19 @@ impl Outliers {
         now: Duration,
         random: u64,
     ) -> Option<Ejection> {
-        let ejected = self
+        let ejected_count = self
             .hosts
             .values()
             .filter(|monitor| monitor.ejected.is_some())
             .count();
-        let is_allowed = (ejected + 1) * 100
+        let is_allowed = (ejected_count + 1) * 100
             <= self.config.max_ejection.0 as usize * self.hosts.len()
-            || (self.config.always_one && ejected == 0);
+            || (self.config.always_one && ejected_count == 0);
         let monitor = self.hosts.get_mut(host)?;
         if !is_allowed || monitor.ejected.is_some() || !enforcing.includes(random) {
             return None;
         }
+
         monitor.ejected = Some(now);
         monitor.times += 1;
         Some(Ejection::Out(host.to_owned()))

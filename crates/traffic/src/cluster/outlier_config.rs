@@ -86,6 +86,7 @@ impl OutlierConfig {
             ("monitors", !message.monitors.is_empty()),
             ("detect_degraded_hosts", degraded),
         ];
+
         for (field, is_set) in unsupported {
             findings.unsupported(&Place::ROOT.field(field), is_set);
         }

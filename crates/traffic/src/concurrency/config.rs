@@ -47,8 +47,8 @@ pub(super) enum Least {
 }
 
 impl ConcurrencyConfig {
-    /// Compiles the settings of the filter. What cannot be compiled is a
-    /// finding.
+    /// Compiles the settings of the filter. A field that cannot be compiled is
+    /// a finding.
     pub fn compile(message: &AdaptiveConcurrency) -> Result<Self, Findings> {
         let mut findings = Findings::default();
         let place = Place::ROOT.field("gradient_controller_config");
@@ -58,6 +58,7 @@ impl ConcurrencyConfig {
             findings.add(&place, Problem::Missing);
             return Err(findings);
         };
+
         let limits = gradient.concurrency_limit_params.unwrap_or_default();
         let least = gradient.min_rtt_calc_params.unwrap_or_default();
         let window = limits.concurrency_update_interval.as_ref().map(duration);
@@ -68,6 +69,7 @@ impl ConcurrencyConfig {
                 Problem::Missing,
             );
         }
+
         let concurrency = least.min_concurrency.map_or(3, |min| min.value);
         let enabled = message.enabled.as_ref();
         let enabled = enabled.and_then(|flag| flag.default_value);
@@ -90,6 +92,7 @@ impl ConcurrencyConfig {
             ),
             buffer: part(least.buffer.as_ref(), 25.0),
         };
+
         if config.min > config.max {
             let problem = format!("{} is below the least limit {}", config.max, config.min);
             let place = place.field("concurrency_limit_params");
@@ -113,8 +116,8 @@ fn part(percent: Option<&Percent>, default: f64) -> f64 {
     percent.map_or(default, |percent| percent.value) / 100.0
 }
 
-/// Reads how the least latency is known. An interval to measure it in counts
-/// before a fixed value.
+/// Reads the source of the least latency. An interval to measure it in takes
+/// precedence over a fixed value.
 fn read_least(
     message: &MinimumRttCalculationParams,
     concurrency: u32,

@@ -45,6 +45,7 @@ impl ConcurrencyController {
             }
             Least::Fixed(fixed) => (config.min, Phase::Following { until: None }, fixed),
         };
+
         Self {
             under_way: 0,
             limit,
@@ -75,15 +76,18 @@ impl ConcurrencyController {
         if started < self.epoch {
             return;
         }
+
         self.samples.add(now.saturating_sub(started));
         let (Phase::Measuring { limit_before }, Least::Measured { requests, .. }) =
             (self.phase, self.config.least)
         else {
             return;
         };
+
         if self.samples.count() < requests {
             return;
         }
+
         self.take_samples(|controller, latency| controller.least_latency = latency);
         self.limit = limit_before;
         self.windows_at_least = 0;
@@ -180,6 +184,8 @@ impl ConcurrencyController {
         clippy::cast_sign_loss,
         reason = "between the least limit and the greatest"
     )]
+    /// Returns the next limit after a window with this latency. The limit grows
+    /// while the latency stays near the least one.
     fn follow(&self, latency: Duration) -> u32 {
         let least = self.least_latency.as_secs_f64() * (1.0 + self.config.buffer);
         let gradient = (least / latency.as_secs_f64().max(1e-6)).clamp(0.5, 2.0);

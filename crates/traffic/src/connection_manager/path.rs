@@ -177,6 +177,7 @@ fn unescape_segment(segment: &str) -> Option<String> {
         }
         remainder = &remainder[percent + if code.is_some() { 3 } else { 1 }..];
     }
+
     push_escaped(remainder, &mut unescaped);
     Some(unescaped)
 }

@@ -73,6 +73,7 @@ impl Trust {
             &place.field("original_ip_detection_extensions"),
             detects_address,
         );
+
         let internal_config = message.internal_address_config.as_ref();
         let range_messages = internal_config.map_or(&[][..], |config| &config.cidr_ranges);
         let config_place = place.field("internal_address_config");

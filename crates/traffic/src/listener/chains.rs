@@ -40,6 +40,7 @@ impl FilterChains {
             nodes: vec![Node::default()],
             has_default: message.default_filter_chain.is_some(),
         };
+
         for (index, chain) in message.filter_chains.iter().enumerate() {
             let place = place.item("filter_chains", index);
             let place = place.field("filter_chain_match");
@@ -109,11 +110,13 @@ fn wants(message: &FilterChainMatch, place: &Place<'_>, findings: &mut Findings)
         });
         or_anything(read.into_vec())
     };
+
     let destination = ranges("prefix_ranges", &message.prefix_ranges);
     let direct = ranges(
         "direct_source_prefix_ranges",
         &message.direct_source_prefix_ranges,
     );
+
     let source = ranges("source_prefix_ranges", &message.source_prefix_ranges);
     let port = message.destination_port.as_ref();
     let port = port.map(|port| port_of(port.value, &place.field("destination_port"), findings));
@@ -123,12 +126,14 @@ fn wants(message: &FilterChainMatch, place: &Place<'_>, findings: &mut Findings)
         place,
         |port, place| Some(port_of(*port, place, findings)),
     );
+
     let names = crate::route::compile_each(
         "server_names",
         &message.server_names,
         place,
         |name, place| server_name(name, place, findings),
     );
+
     let text = |text: &String| Want::Text(text.as_str().into());
     let transport = Some(&message.transport_protocol).filter(|name| !name.is_empty());
     let kind = match message.source_type() {
@@ -136,6 +141,7 @@ fn wants(message: &FilterChainMatch, place: &Place<'_>, findings: &mut Findings)
         ConnectionSourceType::SameIpOrLoopback => Want::Local,
         ConnectionSourceType::External => Want::External,
     };
+
     [
         or_anything(port.into_iter().collect()),
         destination,

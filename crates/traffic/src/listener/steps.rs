@@ -85,7 +85,7 @@ impl Node {
                 self.ranges.insert(*range, target);
                 let lengths = &mut self.lengths;
                 lengths.push(range.length());
-                lengths.sort_unstable_by(|a, b| b.cmp(a));
+                lengths.sort_unstable_by(|left, right| right.cmp(left));
                 lengths.dedup();
             }
             Want::Text(text) => {

@@ -159,6 +159,7 @@ fn parse_substitution(text: &str, groups: usize) -> Result<Vec<Part>, String> {
             _ => return Err("a `\\` stands before neither a digit nor a `\\`".to_owned()),
         }
     }
+
     if !literal.is_empty() {
         parts.push(Part::Literal(literal));
     }
@@ -187,6 +188,7 @@ fn translate_escape<'e>(remainder: &'e str, output: &mut String) -> &'e str {
         output.push('\\');
         return remainder;
     };
+
     let tail = &remainder[character.len_utf8()..];
     match character {
         'd' => output.push_str("[0-9]"),
@@ -237,6 +239,7 @@ fn translate_class<'e>(remainder: &'e str, output: &mut String) -> &'e str {
         output.push('^');
         remainder = tail;
     }
+
     // Whether a `-` that follows makes a range. Two of them are an operator of
     // the engine, so that one which is itself a character is escaped.
     let mut begins_range = false;
@@ -245,6 +248,7 @@ fn translate_class<'e>(remainder: &'e str, output: &mut String) -> &'e str {
         remainder = tail;
         begins_range = true;
     }
+
     while let Some(character) = remainder.chars().next() {
         let tail = &remainder[character.len_utf8()..];
         match character {

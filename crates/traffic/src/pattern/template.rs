@@ -108,15 +108,19 @@ impl Reader<'_> {
         if !is_name {
             return Err(format!("{name:?} is no name of a variable"));
         }
+
         if self.variables.iter().any(|other| other == name) {
             return Err(format!("the variable {name:?} is there twice"));
         }
+
         if self.variables.len() == MAX_VARIABLES {
             return Err(format!("has more than {MAX_VARIABLES} variables"));
         }
+
         if pattern.is_empty() {
             return Err(format!("the variable {name:?} has an empty pattern"));
         }
+
         self.variables.push(name.to_owned());
         self.expression.push('(');
         for (index, segment) in pattern.split('/').enumerate() {
@@ -128,6 +132,7 @@ impl Reader<'_> {
                 literal => literal.chars().try_for_each(|c| self.literal(c))?,
             }
         }
+
         self.expression.push(')');
         Ok(())
     }
@@ -165,6 +170,7 @@ impl TemplateRewrite {
         if !text.starts_with('/') {
             return Err(format!("the rewrite {text:?} must begin with `/`"));
         }
+
         let mut parts = Vec::new();
         let mut remainder = text;
         while let Some((literal, tail)) = remainder.split_once('{') {
@@ -179,6 +185,7 @@ impl TemplateRewrite {
             parts.push(Part::Variable(variable));
             remainder = tail;
         }
+
         parts.push(Part::Literal(remainder.to_owned()));
         Ok(Self {
             template: template.clone(),

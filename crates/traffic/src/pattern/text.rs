@@ -63,6 +63,7 @@ impl TextMatcher {
             true => Case::Ignored,
             false => Case::Sensitive,
         };
+
         let literal = |part, text: &str| Some(Self::literal(part, text, case));
         match &message.match_pattern {
             Some(MatchPattern::Exact(text)) => literal(Part::Whole, text),
@@ -84,6 +85,7 @@ impl TextMatcher {
         }
     }
 
+    /// Returns whether a text matches.
     pub(crate) fn is_match(&self, text: &[u8]) -> bool {
         match self {
             Self::Regex(regex) => regex.is_match(text),
@@ -119,6 +121,7 @@ impl Part {
 }
 
 impl Case {
+    /// Returns whether two texts are equal, in this case or in any.
     pub(crate) fn is_equal(self, left: &[u8], right: &[u8]) -> bool {
         match self {
             Self::Sensitive => left == right,

@@ -127,12 +127,13 @@ impl<'p> Exchange<'p> {
                 false => Step::Respond,
             };
         }
+
         let verdict = self.retries.judge_response(status, headers, context);
         let otherwise = match verdict == RetryVerdict::LimitExceeded && self.awaits_another() {
             true => Step::Wait,
             false => Step::Respond,
         };
-        self.after(verdict, now, otherwise)
+        self.apply_verdict(verdict, now, otherwise)
     }
 
     /// Handles the reset of an attempt that had no response yet: a retry if the
@@ -153,7 +154,7 @@ impl<'p> Exchange<'p> {
             true => Step::Wait,
             false => Step::Reply(Reply::reset(reset)),
         };
-        self.after(verdict, now, otherwise)
+        self.apply_verdict(verdict, now, otherwise)
     }
 
     /// Returns when [`handle_timeout`](Self::handle_timeout) is to be called
@@ -164,7 +165,7 @@ impl<'p> Exchange<'p> {
             self.timeouts.stream.map(|limit| self.started + limit),
             self.timeouts.response.map(|limit| self.started + limit),
             self.timeouts.idle.map(|limit| self.last_byte + limit),
-            self.first_late(),
+            self.next_late_moment(),
             self.upstream_end(),
         ];
         deadlines.into_iter().flatten().min()
@@ -175,22 +176,30 @@ impl<'p> Exchange<'p> {
         let is_over = |limit: Option<Duration>, start: Duration| {
             limit.is_some_and(|limit| start + limit <= now)
         };
+
         if is_over(self.timeouts.stream, self.started) {
             return Step::Reply(Reply::StreamDuration);
         }
+
         if is_over(self.timeouts.response, self.started) {
             return Step::Reply(match self.timeouts.answers_no_content {
                 true => Reply::NoContent,
                 false => Reply::ResponseTimeout,
             });
         }
+
         if is_over(self.timeouts.idle, self.last_byte) {
             return Step::Reply(Reply::IdleTimeout);
         }
+
         if self.upstream_end().is_some_and(|end| end <= now) {
             return self.handle_upstream_end(now, context);
         }
-        match self.first_late().is_some_and(|deadline| deadline <= now) {
+
+        match self
+            .next_late_moment()
+            .is_some_and(|deadline| deadline <= now)
+        {
             true => self.handle_late(now, context),
             false => Step::Wait,
         }
@@ -205,9 +214,11 @@ impl<'p> Exchange<'p> {
             true => RetryVerdict::No,
             false => self.retries.judge_reset(Reset::Stream, context),
         };
-        self.after(verdict, now, Step::Reply(Reply::UpstreamStreamDuration))
+        self.apply_verdict(verdict, now, Step::Reply(Reply::UpstreamStreamDuration))
     }
 
+    /// Handles attempts that have exceeded the timeout of one try. With hedging
+    /// they go on beside another attempt, else they end.
     fn handle_late(&mut self, now: Duration, context: &RetryContext) -> Step {
         if self.is_hedged {
             let verdict = self.retries.judge_hedge(context);
@@ -216,11 +227,11 @@ impl<'p> Exchange<'p> {
                 attempt.is_late = true;
                 attempt.is_retried = is_retried;
             }
-            return self.after(verdict, now, Step::Wait);
+            return self.apply_verdict(verdict, now, Step::Wait);
         }
         self.attempts.clear();
         let verdict = self.retries.judge_reset(Reset::Stream, context);
-        self.after(verdict, now, Step::Reply(Reply::PerTryTimeout))
+        self.apply_verdict(verdict, now, Step::Reply(Reply::PerTryTimeout))
     }
 
     /// Removes an attempt that has ended. Returns whether it was retried.
@@ -235,12 +246,16 @@ impl<'p> Exchange<'p> {
         self.is_scheduled || !self.attempts.is_empty()
     }
 
-    fn first_late(&self) -> Option<Duration> {
+    /// Returns the moment at which the next attempt exceeds the timeout of one
+    /// try; `None` if none can.
+    fn next_late_moment(&self) -> Option<Duration> {
         let limit = self.timeouts.per_try?;
-        let waited = self.attempts.iter().filter(|attempt| !attempt.is_late);
-        waited.map(|attempt| attempt.started + limit).min()
+        let timely_attempts = self.attempts.iter().filter(|attempt| !attempt.is_late);
+        timely_attempts.map(|attempt| attempt.started + limit).min()
     }
 
+    /// Returns the moment at which the first attempt exceeds the limit of a
+    /// stream to an endpoint; `None` if none can.
     fn upstream_end(&self) -> Option<Duration> {
         let limit = self.timeouts.upstream_stream?;
         self.attempts
@@ -249,7 +264,9 @@ impl<'p> Exchange<'p> {
             .min()
     }
 
-    fn after(&mut self, verdict: RetryVerdict, now: Duration, otherwise: Step) -> Step {
+    /// Schedules another attempt if the verdict is to retry. Otherwise returns
+    /// the step `otherwise`.
+    fn apply_verdict(&mut self, verdict: RetryVerdict, now: Duration, otherwise: Step) -> Step {
         match verdict {
             RetryVerdict::Retry(delay) => {
                 self.is_scheduled = true;

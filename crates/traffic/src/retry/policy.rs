@@ -61,19 +61,22 @@ impl RetryPolicy {
             &place.field("retry_priority"),
             message.retry_priority.is_some(),
         );
+
         let response_headers = compile_each(
             "retriable_headers",
             &message.retriable_headers,
             place,
-            |m, place| HeaderMatcher::compile(m, place, findings),
+            |matcher, place| HeaderMatcher::compile(matcher, place, findings),
         );
-        let of_request = &message.retriable_request_headers;
+
+        let request_matchers = &message.retriable_request_headers;
         let request_headers = compile_each(
             "retriable_request_headers",
-            of_request,
+            request_matchers,
             place,
-            |m, place| HeaderMatcher::compile(m, place, findings),
+            |matcher, place| HeaderMatcher::compile(matcher, place, findings),
         );
+
         let codes = message.retriable_status_codes.iter();
         Self {
             conditions: Conditions::parse(&message.retry_on),

@@ -16,8 +16,8 @@ pub struct RetryState<'p> {
     conditions: Conditions,
     status_codes: Vec<u16>,
     header_names: Vec<String>,
-    left: u32,
-    done: u32,
+    remaining_retries: u32,
+    retry_count: u32,
 }
 
 /// Whether a request is tried again.
@@ -51,15 +51,20 @@ impl<'p> RetryState<'p> {
     pub fn new(policy: &'p RetryPolicy, request: &Request<'_>) -> Self {
         let headers = request.headers;
         let applies = policy.request_headers.is_empty()
-            || policy.request_headers.iter().any(|m| m.is_match(request));
+            || policy
+                .request_headers
+                .iter()
+                .any(|matcher| matcher.is_match(request));
         let mut conditions = match applies {
             true => policy.conditions,
             false => Conditions::default(),
         };
+
         for name in ["x-envoy-retry-on", "x-envoy-retry-grpc-on"] {
             let words = headers.text(name).unwrap_or_default();
             conditions = conditions.union(Conditions::parse(words));
         }
+
         let list = |name| {
             headers
                 .text(name)
@@ -67,6 +72,7 @@ impl<'p> RetryState<'p> {
                 .split(',')
                 .map(str::trim)
         };
+
         let codes = list("x-envoy-retriable-status-codes");
         let names = list("x-envoy-retriable-header-names").filter(|name| !name.is_empty());
         let header_retries = headers
@@ -77,15 +83,15 @@ impl<'p> RetryState<'p> {
             conditions,
             status_codes: codes.filter_map(|code| code.parse().ok()).collect(),
             header_names: names.map(str::to_ascii_lowercase).collect(),
-            left: header_retries.unwrap_or(policy.retries),
-            done: 0,
+            remaining_retries: header_retries.unwrap_or(policy.retries),
+            retry_count: 0,
         }
     }
 
     /// Returns the number of attempts so far, the one under way included.
     #[must_use]
     pub fn attempts(&self) -> u32 {
-        self.done + 1
+        self.retry_count + 1
     }
 
     /// Judges an attempt that ended with the headers of a response. A verdict to
@@ -132,6 +138,7 @@ impl<'p> RetryState<'p> {
         if headers.has("x-envoy-ratelimited") {
             return self.conditions.has(Condition::RateLimited);
         }
+
         let policy = self.policy;
         let is_listed =
             || policy.status_codes.contains(&status) || self.status_codes.contains(&status);
@@ -142,6 +149,7 @@ impl<'p> RetryState<'p> {
                 .any(|m| m.is_match_lines(headers))
                 || self.header_names.iter().any(|name| headers.has(name))
         };
+
         self.conditions.covers_status(status)
             || self.conditions.covers_grpc(headers)
             || (self.conditions.has(Condition::StatusCodes) && is_listed())
@@ -152,13 +160,13 @@ impl<'p> RetryState<'p> {
     /// delay, or else after the back-off. Without a retry left, the limit is
     /// exceeded.
     fn use_retry(&mut self, requested_delay: Option<Duration>, random: u64) -> RetryVerdict {
-        if self.left == 0 {
+        if self.remaining_retries == 0 {
             return RetryVerdict::LimitExceeded;
         }
-        self.left -= 1;
-        self.done += 1;
+        self.remaining_retries -= 1;
+        self.retry_count += 1;
         let delay =
-            requested_delay.unwrap_or_else(|| self.policy.back_off.delay(self.done, random));
+            requested_delay.unwrap_or_else(|| self.policy.back_off.delay(self.retry_count, random));
         RetryVerdict::Retry(delay)
     }
 }

@@ -84,21 +84,26 @@ impl RouteTimeouts {
             Some(_) => Duration::ZERO,
             None => ROUTE_TIMEOUT,
         };
+
         let header_timeout = millis(headers, "x-envoy-upstream-rq-timeout-ms");
         let response = header_timeout.or(self.response).unwrap_or(default);
-        let per_try = millis(headers, "x-envoy-upstream-rq-per-try-timeout-ms");
-        let per_try = per_try.or(policy.per_try_timeout).unwrap_or_default();
-        let per_try = match !response.is_zero() && per_try >= response {
+        let header_per_try = millis(headers, "x-envoy-upstream-rq-per-try-timeout-ms");
+        let configured_per_try = header_per_try
+            .or(policy.per_try_timeout)
+            .unwrap_or_default();
+        // A try that may take as long as the response has no limit of its own.
+        let per_try = match !response.is_zero() && configured_per_try >= response {
             true => Duration::ZERO,
-            false => per_try,
+            false => configured_per_try,
         };
+
         let is_on = |timeout: Duration| (!timeout.is_zero()).then_some(timeout);
-        let by_route = self.stream.and_then(|stream| stream.of_request(request));
+        let route_stream = self.stream.and_then(|stream| stream.of_request(request));
         Timeouts {
             response: is_on(response),
             per_try: is_on(per_try),
             idle: self.idle.or(idle).and_then(is_on),
-            stream: by_route.or(stream).and_then(is_on),
+            stream: route_stream.or(stream).and_then(is_on),
             upstream_stream: millis(headers, "x-envoy-upstream-stream-duration-ms").and_then(is_on),
             answers_no_content: headers.has("x-envoy-upstream-rq-timeout-alt-response"),
         }

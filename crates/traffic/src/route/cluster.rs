@@ -176,7 +176,7 @@ impl Clusters {
                 entry: None,
             },
             Self::Header(header) => ChosenCluster {
-                name: name_in(request, header),
+                name: read_name(request, header),
                 entry: None,
             },
             Self::Weighted {
@@ -189,10 +189,10 @@ impl Clusters {
                     RandomSource::Header(header) => header_number(request, header),
                     RandomSource::HashPolicy => hash(),
                 };
-                let entry = at_weight(entries, number.unwrap_or(random) % total);
+                let entry = find_entry(entries, number.unwrap_or(random) % total);
                 let name = entry.and_then(|entry| match &entry.name {
                     ClusterName::Literal(name) => Some(&**name),
-                    ClusterName::Header(header) => name_in(request, header),
+                    ClusterName::Header(header) => read_name(request, header),
                 });
                 ChosenCluster { name, entry }
             }
@@ -200,9 +200,10 @@ impl Clusters {
     }
 }
 
-/// Returns the entry in whose interval a number is, where each entry's interval is
-/// as long as its weight; `None` for a number beyond the sum of all.
-fn at_weight(entries: &[WeightedEntry], number: u64) -> Option<&WeightedEntry> {
+/// Finds the entry of a number. Each entry has an interval of numbers that is
+/// as long as its weight. `None` if the number is beyond the sum of all
+/// weights.
+fn find_entry(entries: &[WeightedEntry], number: u64) -> Option<&WeightedEntry> {
     let mut end = 0;
     entries.iter().find(|entry| {
         end += entry.weight;
@@ -212,7 +213,7 @@ fn at_weight(entries: &[WeightedEntry], number: u64) -> Option<&WeightedEntry> {
 
 /// Returns the name of a cluster in a header; `None` if it is missing, empty or
 /// not UTF-8.
-fn name_in<'r>(request: &Request<'r>, header: &str) -> Option<&'r str> {
+fn read_name<'r>(request: &Request<'r>, header: &str) -> Option<&'r str> {
     let name = request.header(header)?;
     str::from_utf8(name).ok().filter(|name| !name.is_empty())
 }

@@ -105,9 +105,11 @@ impl Criteria {
         {
             return Err(Mismatch::Fraction);
         }
+
         if !self.path.is_match(trial.request.method, trial.path) {
             return Err(Mismatch::Path);
         }
+
         if let Some(matcher) = self
             .headers
             .iter()
@@ -115,6 +117,7 @@ impl Criteria {
         {
             return Err(Mismatch::Header(matcher.name()));
         }
+
         if let Some(matcher) = self
             .query
             .iter()
@@ -122,6 +125,7 @@ impl Criteria {
         {
             return Err(Mismatch::QueryParameter(matcher.name()));
         }
+
         let headers = trial.request.headers;
         if let Some(matcher) = self
             .cookies
@@ -130,6 +134,7 @@ impl Criteria {
         {
             return Err(Mismatch::Cookie(matcher.name()));
         }
+
         match self.is_grpc && !trial.request.is_grpc() {
             true => Err(Mismatch::Grpc),
             false => Ok(()),

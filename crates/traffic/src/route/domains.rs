@@ -96,6 +96,7 @@ impl Domains {
         if has_only_any {
             return self.any.as_ref();
         }
+
         let mut buffer = [0; 256];
         let lower_host = to_lower(host, &mut buffer);
         self.exact

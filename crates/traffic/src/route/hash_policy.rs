@@ -79,6 +79,7 @@ impl HashPolicy {
                 return None;
             }
         };
+
         Some(Self {
             source,
             is_terminal: message.terminal,
@@ -139,14 +140,17 @@ fn hash_header(request: &Request<'_>, name: &str, rewrite: Option<&Substitution>
         (Some(rewrite), Ok(text)) => xxh64_seeded(rewrite.apply(text).as_bytes(), seed),
         _ => xxh64_seeded(value, seed),
     };
+
     if let Some(value) = request.pseudo(name) {
         return Some(hash_value(value.as_bytes(), 0));
     }
+
     let mut values = request.headers.all(name);
     let first_value = values.next()?;
     if values.next().is_none() {
         return Some(hash_value(first_value, 0));
     }
+
     let mut sorted_values: Vec<&[u8]> = request.headers.all(name).collect();
     sorted_values.sort_unstable();
     Some(

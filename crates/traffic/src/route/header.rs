@@ -53,6 +53,7 @@ impl HeaderMatcher {
         if message.name.is_empty() {
             findings.add(&place.field("name"), Problem::Missing);
         }
+
         let literal =
             |part, text: &str| ValueTest::Text(TextMatcher::literal(part, text, Case::Sensitive));
         let value = match &message.header_match_specifier {
@@ -74,6 +75,7 @@ impl HeaderMatcher {
                 ValueTest::Text(TextMatcher::compile(string, &place, findings)?)
             }
         };
+
         Some(Self {
             name: message.name.to_ascii_lowercase().into(),
             test: Test::Value {

@@ -45,11 +45,13 @@ impl MirrorPolicy {
         let fraction = message.runtime_fraction.as_ref().and_then(|fraction| {
             RuntimeFraction::compile(fraction, &place.field("runtime_fraction"), findings)
         });
+
         let host = match message.host_rewrite_literal.as_str() {
             "" if message.disable_shadow_host_suffix_append => MirrorHost::Kept,
             "" => MirrorHost::Suffixed,
             literal => MirrorHost::Literal(literal.into()),
         };
+
         Some(Self {
             cluster: message.cluster.as_str().into(),
             cluster_header: message.cluster_header.to_ascii_lowercase().into(),
@@ -72,13 +74,16 @@ impl MirrorPolicy {
         if fraction.is_some_and(|fraction| !fraction.includes(runtime, random)) {
             return None;
         }
+
         let cluster = match self.cluster_header.is_empty() {
             true => &*self.cluster,
             false => str::from_utf8(request.header(&self.cluster_header)?).ok()?,
         };
+
         if cluster.is_empty() {
             return None;
         }
+
         let mirror_host = match &self.host {
             MirrorHost::Kept => host.to_owned(),
             MirrorHost::Literal(literal) => literal.as_ref().to_owned(),
@@ -87,6 +92,7 @@ impl MirrorPolicy {
                 None => format!("{host}-shadow"),
             },
         };
+
         Some(Mirror {
             cluster,
             host: mirror_host,

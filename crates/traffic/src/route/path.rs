@@ -87,6 +87,7 @@ impl PathMatcher {
             true => Case::Sensitive,
             false => Case::Ignored,
         };
+
         match &message.path_specifier {
             Some(PathSpecifier::Prefix(text)) => Some(Self::Prefix(text.as_str().into(), case)),
             Some(PathSpecifier::Path(text)) => Some(Self::Exact(text.as_str().into(), case)),
@@ -171,6 +172,7 @@ fn compile_template(
         findings.add(place, Problem::Extension(policy.name.clone()));
         return None;
     };
+
     let template = UriTemplateMatchConfig::decode(&*any.value)
         .map_err(|error| error.to_string())
         .and_then(|config| Template::new(&config.path_template));

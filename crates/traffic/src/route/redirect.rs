@@ -155,6 +155,7 @@ impl Redirect {
                 true
             }
         };
+
         if let Some(query) = query.filter(|_| keeps_query && !self.strips_query) {
             output.push('?');
             output.push_str(query);

@@ -111,11 +111,13 @@ fn compile_template(
         findings.add(place, Problem::Extension(policy.name.clone()));
         return None;
     };
+
     let Some(PathMatcher::Template(template)) = path else {
         let problem = "needs a path_match_policy of a URI template in the match; add one";
         findings.add(place, Problem::Other(problem.to_owned()));
         return None;
     };
+
     let rewrite = UriTemplateRewriteConfig::decode(&*any.value)
         .map_err(|error| error.to_string())
         .and_then(|config| TemplateRewrite::new(template, &config.path_template_rewrite));

@@ -119,6 +119,7 @@ impl Builder {
             findings.add(place, Problem::Missing);
             return None;
         };
+
         let place = place.field("header_value_extractor");
         let element = match &extractor.extract_type {
             Some(ExtractType::Index(index)) => Element::Index(*index as usize),
@@ -131,6 +132,7 @@ impl Builder {
                 return None;
             }
         };
+
         Some(Self {
             header: extractor.name.to_ascii_lowercase().into(),
             separator: extractor.element_separator.as_str().into(),

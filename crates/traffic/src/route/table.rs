@@ -207,6 +207,7 @@ impl RouteTable {
         if virtual_host.redirects_to_tls(request) {
             return Err(NoRoute::NeedsTls(virtual_host));
         }
+
         let (path, query) = self.matched_path(request);
         let trial = make_trial(request, &path, query, context);
         let found = virtual_host.find(&trial);
@@ -289,6 +290,7 @@ impl Settings {
             place,
             |message, place| MirrorPolicy::compile(message, place, findings),
         );
+
         let max_body = message.max_direct_response_body_size_bytes;
         Self {
             name: message.name.as_str().into(),

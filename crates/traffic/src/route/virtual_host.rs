@@ -147,7 +147,10 @@ impl VirtualHost {
             domains: domains
                 .map(|domain| domain.to_ascii_lowercase().into())
                 .collect(),
-            heads: routes.iter().map(|of| of.criteria.path.head()).collect(),
+            heads: routes
+                .iter()
+                .map(|route| route.criteria.path.head())
+                .collect(),
             routes,
             filters: FilterConfigs::compile(&message.typed_per_filter_config, place, findings),
             mutations: BothMutations::compile(&fields!(message), place, findings),

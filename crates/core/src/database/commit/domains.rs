@@ -40,8 +40,8 @@ pub(super) struct CheckedHost<'a> {
 }
 
 impl DomainCheck {
-    /// Makes a check with capacity for the domains of these edits: a table that
-    /// grows does so while others wait. A type without hosts has no domains.
+    /// Makes a check with capacity for the domains of these edits, because a
+    /// table would grow while others wait. A type without hosts has no domains.
     pub(super) fn with_capacity_for(edits: &TypeEdits) -> Self {
         let count_domains = |edit: &Edit| match edit {
             Edit::Put(resource) => resource.facts().domains.iter().count(),
@@ -49,9 +49,9 @@ impl DomainCheck {
         };
         let has_hosts = Kind::of(&edits.url).on_demand;
         let hosts: &[Edit] = if has_hosts { &edits.edits } else { &[] };
-        let domains = hosts.iter().map(count_domains).sum();
+        let domain_count = hosts.iter().map(count_domains).sum();
         Self {
-            new_domains: HashTable::with_capacity(domains),
+            new_domains: HashTable::with_capacity(domain_count),
             groups: Groups::default(),
         }
     }
@@ -103,9 +103,9 @@ impl DomainCheck {
         owner: &DomainOwner<'_>,
         hash: u32,
     ) -> Result<(), ApplyError> {
-        let same_hash = self.new_domains.iter_hash(spread(hash));
-        for earlier in same_hash.filter(|earlier| earlier.hash == hash) {
-            let edit = earlier.edit as usize;
+        let candidates = self.new_domains.iter_hash(spread(hash));
+        for new_domain in candidates.filter(|new_domain| new_domain.hash == hash) {
+            let edit = new_domain.edit as usize;
             let Some(name) = edits.edits[edit].name() else {
                 continue;
             };
@@ -122,9 +122,9 @@ impl DomainCheck {
     }
 
     /// Refuses a virtual host if a client could see another one that has the
-    /// same domain in the database. One that the transaction edits, too, is
-    /// compared by its edit; the two edits exchange a domain, and so belong to
-    /// one group.
+    /// same domain in the database. A virtual host that the transaction edits,
+    /// too, is compared by its edit. The two edits exchange a domain, so they
+    /// are joined into one group.
     fn check_current_owners(
         &mut self,
         table: &Table,
@@ -136,10 +136,12 @@ impl DomainCheck {
             if Some(owner) == host.entry {
                 continue;
             }
-            let current = table.entry(owner);
-            match edits.find_by_entry(owner, &current.name) {
-                Some(other) => self.groups.link(host.edit as u32, other as u32),
-                None => new_owner.check_exclusive(&current.name, current.content.resources())?,
+            let owner_entry = table.entry(owner);
+            match edits.find_by_entry(owner, &owner_entry.name) {
+                Some(owner_edit) => self.groups.link(host.edit as u32, owner_edit as u32),
+                None => {
+                    new_owner.check_exclusive(&owner_entry.name, owner_entry.content.resources())?
+                }
             }
         }
         Ok(())
@@ -193,29 +195,29 @@ impl DomainOwner<'_> {
 }
 
 /// Edits that have to be applied together, by number. A group is applied as a
-/// whole, however large it is: after a part of it a domain would be there
-/// twice, or not at all.
+/// whole, however large it is: in between, a domain would be there twice or not
+/// at all.
 #[derive(Debug, Default)]
 struct Groups {
     groups: Vec<Vec<u32>>,
-    by_edit: HashMap<u32, u32>,
+    group_of_edit: HashMap<u32, u32>,
 }
 
 impl Groups {
     /// Joins the groups of two edits. The smaller group is added to the larger
     /// one, so that the group of an edit that moves at least doubles.
     fn link(&mut self, first: u32, second: u32) {
-        let (first, second) = (self.find_or_make(first), self.find_or_make(second));
-        if first == second {
+        let (first_group, second_group) = (self.find_or_make(first), self.find_or_make(second));
+        if first_group == second_group {
             return;
         }
-        let mut by_size = [first, second];
-        by_size.sort_by_key(|group| self.groups[*group as usize].len());
-        let [smaller, larger] = by_size;
+        let mut sorted_groups = [first_group, second_group];
+        sorted_groups.sort_by_key(|group| self.groups[*group as usize].len());
+        let [smaller, larger] = sorted_groups;
 
         let moved_edits = std::mem::take(&mut self.groups[smaller as usize]);
         for edit in &moved_edits {
-            self.by_edit.insert(*edit, larger);
+            self.group_of_edit.insert(*edit, larger);
         }
         self.groups[larger as usize].extend(moved_edits);
     }
@@ -223,7 +225,7 @@ impl Groups {
     /// Returns the index of the group of an edit, which is made if need be.
     fn find_or_make(&mut self, edit: u32) -> u32 {
         let groups = &mut self.groups;
-        *self.by_edit.entry(edit).or_insert_with(|| {
+        *self.group_of_edit.entry(edit).or_insert_with(|| {
             groups.push(vec![edit]);
             groups.len() as u32 - 1
         })
@@ -231,7 +233,7 @@ impl Groups {
 
     /// Returns the edits in the group of an edit; `None` if it has no group.
     fn members(&self, edit: u32) -> Option<&[u32]> {
-        let group = self.by_edit.get(&edit)?;
+        let group = self.group_of_edit.get(&edit)?;
         Some(&self.groups[*group as usize])
     }
 
@@ -239,12 +241,12 @@ impl Groups {
     /// would be applied alone; none if it has no group. The group is empty from
     /// then on.
     fn take(&mut self, edit: u32) -> Vec<u32> {
-        let Some(group) = self.by_edit.get(&edit) else {
+        let Some(group) = self.group_of_edit.get(&edit) else {
             return Vec::new();
         };
-        let mut group = std::mem::take(&mut self.groups[*group as usize]);
-        group.sort_unstable();
-        group
+        let mut edits = std::mem::take(&mut self.groups[*group as usize]);
+        edits.sort_unstable();
+        edits
     }
 }
 

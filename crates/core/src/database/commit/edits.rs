@@ -24,7 +24,7 @@ pub(super) struct TypeEdits {
     /// One for each name, sorted by name; then those of [`Self::add_removal`].
     pub(super) edits: Vec<Edit>,
     /// The number of edits that are sorted by name.
-    named: usize,
+    named_count: usize,
 }
 
 /// The edit of one name: two words, since there may be millions.
@@ -45,12 +45,13 @@ pub(super) enum Edit {
 pub(super) struct Rework {
     pub(super) name: Name,
     /// The old contents of the name do not count.
-    from_nothing: bool,
+    drops_old: bool,
     /// No two have the same constraints.
     puts: Vec<Arc<Resource>>,
     /// Variants to remove.
     drops: Vec<Option<Constraints>>,
-    failed: Option<Arc<ResourceError>>,
+    /// The error that the name gets.
+    failure: Option<Arc<ResourceError>>,
 }
 
 impl TypeEdits {
@@ -76,7 +77,7 @@ impl TypeEdits {
                 url: url.clone(),
                 replaces: false,
                 edits: Vec::new(),
-                named: 0,
+                named_count: 0,
             });
             types.len() - 1
         });
@@ -96,7 +97,7 @@ impl TypeEdits {
                 return resources.try_for_each(|resource| self.add_put(resource));
             }
             Change::Remove(_, name) => Rework {
-                from_nothing: true,
+                drops_old: true,
                 ..Rework::new(name)
             },
             Change::RemoveVariant(_, name, constraints) => Rework {
@@ -105,8 +106,8 @@ impl TypeEdits {
             },
             Change::Fail(_, name, error) => Rework {
                 // A transient error leaves the old contents in use (S61).
-                from_nothing: error.code.is_data_error(),
-                failed: Some(error),
+                drops_old: error.code.is_data_error(),
+                failure: Some(error),
                 ..Rework::new(name)
             },
         };
@@ -128,7 +129,8 @@ impl TypeEdits {
     /// Sorts the edits by name, and merges those of one name in the order of
     /// their changes, which the sort keeps.
     fn merge_by_name(&mut self) {
-        self.edits.sort_by(|a, b| a.name().cmp(&b.name()));
+        self.edits
+            .sort_by(|left, right| left.name().cmp(&right.name()));
         self.edits.dedup_by(|later, earlier| {
             let is_same_name = later.name() == earlier.name();
             if is_same_name {
@@ -136,12 +138,12 @@ impl TypeEdits {
             }
             is_same_name
         });
-        self.named = self.edits.len();
+        self.named_count = self.edits.len();
     }
 
     /// Returns the number of edits that are sorted by name.
-    pub(super) fn named(&self) -> usize {
-        self.named
+    pub(super) fn named_count(&self) -> usize {
+        self.named_count
     }
 
     /// Removes a name, because the type is replaced. Called in the order of
@@ -153,7 +155,7 @@ impl TypeEdits {
     /// Returns the index of the edit of a name, if it has one. Removals of
     /// [`Self::add_removal`] have no name, and are not found.
     pub(super) fn find_by_name(&self, name: &Name) -> Option<usize> {
-        let named_edits = &self.edits[..self.named];
+        let named_edits = &self.edits[..self.named_count];
         let position = named_edits.binary_search_by(|edit| edit.name().cmp(&Some(name)));
         position.ok()
     }
@@ -165,22 +167,22 @@ impl TypeEdits {
             return Some(index);
         }
         // Removals were added in the order of slots.
-        let removals = &self.edits[self.named..];
+        let removals = &self.edits[self.named_count..];
         let index = removals.binary_search_by(|edit| match edit {
-            Edit::Remove(removed) => removed.cmp(&entry),
+            Edit::Remove(removed_entry) => removed_entry.cmp(&entry),
             Edit::Put(_) | Edit::Rework(_) | Edit::Applied => Ordering::Less,
         });
-        index.ok().map(|index| self.named + index)
+        index.ok().map(|index| self.named_count + index)
     }
 
     /// Returns whether an edit leaves a name with a single resource, which can
-    /// overlap with nothing; `old` are the contents before. False if that takes
-    /// a closer look.
+    /// overlap with nothing; `old` are the contents before. False also for
+    /// edits whose result has to be worked out first.
     pub(super) fn is_plain(&self, edit: usize, old: &[Arc<Resource>]) -> bool {
         match &self.edits[edit] {
             Edit::Put(new) => {
-                let mut old = old.iter();
-                self.replaces || old.all(|old| old.constraints == new.constraints)
+                let mut old_variants = old.iter();
+                self.replaces || old_variants.all(|old| old.constraints == new.constraints)
             }
             Edit::Rework(_) | Edit::Remove(_) | Edit::Applied => false,
         }
@@ -189,8 +191,8 @@ impl TypeEdits {
     /// Returns the contents of a name after the edit; `old` are the contents
     /// before, which do not count if the type is replaced.
     pub(super) fn contents(&self, edit: usize, old: &[Arc<Resource>]) -> Vec<Arc<Resource>> {
-        let old = if self.replaces { &[] } else { old };
-        self.edits[edit].contents(old)
+        let kept_contents = if self.replaces { &[] } else { old };
+        self.edits[edit].contents(kept_contents)
     }
 }
 
@@ -208,7 +210,7 @@ impl Edit {
     /// Returns the error that the edit gives the name, if it does.
     pub(super) fn failure(self) -> Option<Arc<ResourceError>> {
         match self {
-            Self::Rework(rework) => rework.failed,
+            Self::Rework(rework) => rework.failure,
             Self::Put(_) | Self::Remove(_) | Self::Applied => None,
         }
     }
@@ -218,7 +220,7 @@ impl Edit {
     fn contents(&self, old: &[Arc<Resource>]) -> Vec<Arc<Resource>> {
         let (puts, drops): (&[_], &[_]) = match self {
             Self::Put(resource) => (std::slice::from_ref(resource), &[]),
-            Self::Rework(rework) if rework.from_nothing => return rework.puts.clone(),
+            Self::Rework(rework) if rework.drops_old => return rework.puts.clone(),
             Self::Rework(rework) => (&rework.puts, &rework.drops),
             Self::Remove(_) | Self::Applied => return Vec::new(),
         };
@@ -267,31 +269,31 @@ impl Rework {
     fn new(name: Name) -> Self {
         Self {
             name,
-            from_nothing: false,
+            drops_old: false,
             puts: Vec::new(),
             drops: Vec::new(),
-            failed: None,
+            failure: None,
         }
     }
 
     /// Adds the changes of a later rework, which drops or replaces variants of
-    /// this one with the same constraints. One that begins from nothing
+    /// this one with the same constraints. One that drops the old contents
     /// replaces all of this one.
     fn merge(&mut self, later: Self) {
-        if later.from_nothing {
+        if later.drops_old {
             *self = later;
             return;
         }
         self.puts.retain(|put| {
             let is_dropped = later.drops.contains(&put.constraints);
             let mut new_puts = later.puts.iter();
-            let is_replaced = new_puts.any(|new_puts| new_puts.constraints == put.constraints);
+            let is_replaced = new_puts.any(|new_put| new_put.constraints == put.constraints);
             !is_dropped && !is_replaced
         });
         self.puts.extend(later.puts);
         self.drops.extend(later.drops);
         // A later change ends an error, or brings its own.
-        self.failed = later.failed;
+        self.failure = later.failure;
     }
 }
 
@@ -350,7 +352,7 @@ mod tests {
         let fail = Change::Fail("t".into(), "a".into(), Arc::new(error));
         let put = Change::Upsert("t".into(), put("a", None, "1"));
         let failed = |changes| match &edits(changes).edits[0] {
-            Edit::Rework(rework) => rework.failed.is_some(),
+            Edit::Rework(rework) => rework.failure.is_some(),
             _ => false,
         };
         assert!(failed(vec![put.clone(), fail.clone()]));

@@ -68,7 +68,7 @@ pub struct Commit {
     /// By rank.
     types: Vec<TypeCommit>,
     stage: Stage,
-    /// Everything fits into one slice.
+    /// Whether everything fits into one slice.
     is_one_slice: bool,
 }
 
@@ -80,13 +80,13 @@ struct TypeCommit {
     domains: DomainCheck,
     /// Edits that remove their name, applied last.
     removals: Vec<u32>,
-    /// The commit has several slices.
-    sliced: bool,
+    /// Whether the commit has several slices.
+    is_sliced: bool,
     /// The old contents of the names that were changed in this slice.
     replaced_contents: Vec<Content>,
 }
 
-/// The next step: the type, and the index in it.
+/// The next step: the index of the type, and the index in it.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
     New,
@@ -110,7 +110,7 @@ impl Commit {
             edits,
             type_id: TypeId(u32::MAX),
             removals: Vec::new(),
-            sliced: false,
+            is_sliced: false,
             replaced_contents: Vec::new(),
         };
         let edits = TypeEdits::from_changes(changes)?;
@@ -181,18 +181,18 @@ impl Commit {
     /// Finds or adds the types of the commit, and decides whether it fits into
     /// one slice of `budget` names.
     fn begin(&mut self, db: &mut Database, budget: usize) {
-        let mut names = 0;
+        let mut name_count = 0;
         for type_commit in &mut self.types {
             type_commit.type_id = db.type_id(&type_commit.edits.url);
-            names += type_commit.edits.edits.len();
+            name_count += type_commit.edits.edits.len();
             if type_commit.edits.replaces {
-                names += db.table(type_commit.type_id).entries.len();
+                name_count += db.table(type_commit.type_id).entries.len();
             }
         }
 
-        self.is_one_slice = names <= budget;
+        self.is_one_slice = name_count <= budget;
         for type_commit in &mut self.types {
-            type_commit.sliced = !self.is_one_slice;
+            type_commit.is_sliced = !self.is_one_slice;
         }
         self.stage = Stage::List(0, 0);
     }
@@ -247,7 +247,7 @@ impl Commit {
         let Some(type_commit) = self.types.get_mut(nth) else {
             return Ok(Stage::Apply(0, 0));
         };
-        if edit == type_commit.edits.named() {
+        if edit == type_commit.edits.named_count() {
             return Ok(Stage::Check(nth + 1, 0));
         }
         // In one slice with its edit, a name counts once.
@@ -334,12 +334,12 @@ impl TypeCommit {
         };
         let table = db.table(self.type_id);
         let entry = table.find(name.as_str());
-        let old = entry.map_or(&[][..], |id| table.entry(id).content.resources());
-        if table.hosts.is_none() && self.edits.is_plain(edit, old) {
+        let old_variants = entry.map_or(&[][..], |id| table.entry(id).content.resources());
+        if table.hosts.is_none() && self.edits.is_plain(edit, old_variants) {
             return Ok(());
         }
 
-        let contents = self.edits.contents(edit, old);
+        let contents = self.edits.contents(edit, old_variants);
         check_overlap(name, &contents)?;
         let host = domains::CheckedHost {
             edit,
@@ -375,8 +375,8 @@ impl TypeCommit {
             Edit::Put(_) | Edit::Applied => false,
             Edit::Remove(_) => true,
             Edit::Rework(rework) => {
-                let old = db.variants(self.type_id, &rework.name);
-                self.edits.contents(edit, old).is_empty()
+                let old_variants = db.variants(self.type_id, &rework.name);
+                self.edits.contents(edit, old_variants).is_empty()
             }
         }
     }
@@ -384,17 +384,17 @@ impl TypeCommit {
     /// Returns the contents of a name after its edit, an error included if the
     /// edit has one. The edit counts as applied from then on.
     fn take_content(&mut self, db: &Database, edit: usize, name: &Name) -> Content {
-        let old = db.variants(self.type_id, name);
-        let resources = Content::from_variants(self.edits.contents(edit, old));
-        let applied = std::mem::replace(&mut self.edits.edits[edit], Edit::Applied);
-        match applied.failure() {
+        let old_variants = db.variants(self.type_id, name);
+        let resources = Content::from_variants(self.edits.contents(edit, old_variants));
+        let applied_edit = std::mem::replace(&mut self.edits.edits[edit], Edit::Applied);
+        match applied_edit.failure() {
             None => resources,
             Some(error) => Content::Failed(error, Box::new(resources)),
         }
     }
 
-    /// Applies an edit and tells of the changed name, unless the edit was
-    /// applied with its group.
+    /// Applies an edit, and calls `on_change` with the changed name. Does
+    /// nothing if the edit was applied with its group.
     fn apply_edit(
         &mut self,
         db: &mut Database,
@@ -417,8 +417,9 @@ impl TypeCommit {
             before: old_content.resources(),
             after: db.variants(self.type_id, &name),
         });
-        // Freed between two slices, when nobody waits for the database.
-        if self.sliced {
+        // They are freed between two slices, when nobody waits for the
+        // database.
+        if self.is_sliced {
             self.replaced_contents.push(old_content);
         }
     }

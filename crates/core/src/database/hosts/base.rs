@@ -75,13 +75,15 @@ impl Database {
         };
 
         let members = index.base.members(set).map(|id| table.entry(id));
-        let of_route = members.filter(is_of_route);
-        let variants = of_route.flat_map(|entry| entry.content.resources());
-        let hosts = variants.filter(is_member);
-        let hosts = hosts.flat_map(|variant| variant.facts().domains.exact());
-        let names = hosts.map(|host| Name::new(&format!("{route}/{host}")));
-        let sorted: BTreeSet<Name> = names.collect();
-        sorted.into_iter().collect()
+        let virtual_hosts = members.filter(is_of_route);
+        let variants = virtual_hosts.flat_map(|entry| entry.content.resources());
+        let hosts = variants
+            .filter(is_member)
+            .flat_map(|variant| variant.facts().domains.exact());
+        let names: BTreeSet<Name> = hosts
+            .map(|host| Name::new(&format!("{route}/{host}")))
+            .collect();
+        names.into_iter().collect()
     }
 }
 

@@ -25,15 +25,15 @@ impl<'d> DomainChange<'d> {
         domains.sort_unstable();
         domains.dedup();
 
-        let absent_from = |sorted: &[Domain<'d>]| {
-            let absent = domains
+        let find_missing = |sorted_domains: &[Domain<'d>]| {
+            let missing_domains = domains
                 .iter()
-                .filter(|domain| sorted.binary_search(domain).is_err());
-            absent.copied().collect()
+                .filter(|domain| sorted_domains.binary_search(domain).is_err());
+            missing_domains.copied().collect()
         };
         Self {
-            added: absent_from(old_domains),
-            removed: absent_from(new_domains),
+            added: find_missing(old_domains),
+            removed: find_missing(new_domains),
             domains,
         }
     }
@@ -55,6 +55,7 @@ impl Table {
         if self.hosts.is_none() {
             return Vec::new();
         }
+
         let old_variants = old.resources();
         let new_variants = self.entry(id).content.resources().to_vec();
         if let Some(hosts) = &mut self.hosts {
@@ -66,33 +67,34 @@ impl Table {
         };
 
         let change = DomainChange::new(&domains_of(old_variants), &domains_of(&new_variants));
-        // As they are before the change, to be compared with those after it.
-        let wildcards = self.wildcards_near(route, &change, id);
+        // Their states before the change are compared with those after it.
+        let old_states = self.affected_wildcards(route, &change, id);
         if let Some(hosts) = &mut self.hosts {
             hosts.apply_change(route, &change, id);
         }
 
-        let mut affected_hosts = self.requested_matching(route, &change.domains);
-        affected_hosts.extend(self.hosts_of_changed_wildcards(route, &wildcards));
+        let mut affected_hosts = self.requested_hosts_matching(route, &change.domains);
+        affected_hosts.extend(self.hosts_of_changed_wildcards(route, &old_states));
         affected_hosts
     }
 
     /// Returns the wildcards of other virtual hosts whose exclusiveness may
-    /// change with the domains of `changed`, and whether they are exclusive
-    /// now.
-    fn wildcards_near<'d>(
+    /// change with the domains of `changed_host`, and whether they are
+    /// exclusive now.
+    fn affected_wildcards<'d>(
         &self,
         route: &str,
         change: &DomainChange<'d>,
-        changed: EntryId,
+        changed_host: EntryId,
     ) -> Vec<WildcardState<'d>> {
         let Some(hosts) = &self.hosts else {
             return Vec::new();
         };
+
         let mut states = Vec::new();
-        for wildcard in hosts.wildcards_over(route, change) {
+        for wildcard in hosts.wildcards_affected_by(route, change) {
             let owners = hosts.owners(&self.entries, route, wildcard).into_iter();
-            for owner in owners.filter(|owner| *owner != changed) {
+            for owner in owners.filter(|owner| *owner != changed_host) {
                 states.push(WildcardState {
                     owner,
                     wildcard,
@@ -119,7 +121,7 @@ impl Table {
             let is_exclusive = hosts.is_exclusive(&self.entries, state.owner, state.wildcard);
             if is_exclusive != state.is_exclusive {
                 let domains = own_domains(self.entry(state.owner));
-                affected_hosts.extend(self.requested_matching(route, &domains));
+                affected_hosts.extend(self.requested_hosts_matching(route, &domains));
                 affected_hosts.push(state.owner);
             }
         }
@@ -128,16 +130,17 @@ impl Table {
 
     /// Returns the requested hosts of a route configuration that one of these
     /// domains matches. A host that two of them match is there twice.
-    fn requested_matching(&self, route: &str, domains: &[Domain<'_>]) -> Vec<EntryId> {
+    fn requested_hosts_matching(&self, route: &str, domains: &[Domain<'_>]) -> Vec<EntryId> {
         let Some(hosts) = &self.hosts else {
             return Vec::new();
         };
         if hosts.requested.is_empty() {
             return Vec::new();
         }
-        let entries = domains.iter();
-        let entries = entries.flat_map(|domain| hosts.requested.matching(route, *domain));
-        entries.collect()
+        let matching_hosts = domains
+            .iter()
+            .flat_map(|domain| hosts.requested.hosts_matching(route, *domain));
+        matching_hosts.collect()
     }
 }
 
@@ -146,7 +149,7 @@ impl HostIndex {
     /// change, sorted: those that cover a domain that is added or removed, and
     /// that domain itself if it is one, since virtual hosts for different
     /// clients may have the same wildcard.
-    fn wildcards_over<'d>(&self, route: &str, change: &DomainChange<'d>) -> Vec<Domain<'d>> {
+    fn wildcards_affected_by<'d>(&self, route: &str, change: &DomainChange<'d>) -> Vec<Domain<'d>> {
         let mut wildcards = Vec::new();
         for domain in change.added.iter().chain(&change.removed) {
             wildcards.extend(self.covering_wildcards(route, *domain));
@@ -190,18 +193,18 @@ impl Database {
             .all(|variant| variant.facts().ignores_port());
         let is_portless = !variants.is_empty() && all_ignore_ports;
 
-        let vhds = match self.find_type(&TypeUrl::from(kind::VHDS)) {
-            Some(vhds) => vhds,
+        let vhds_id = match self.find_type(&TypeUrl::from(kind::VHDS)) {
+            Some(id) => id,
             // Hosts are matched with ports unless a route says otherwise.
             None if !is_portless => return,
             None => self.type_id(&TypeUrl::from(kind::VHDS)),
         };
-        let table = self.table_mut(vhds);
+        let table = self.table_mut(vhds_id);
         let Some(index) = &mut table.hosts else {
             return;
         };
         for host in index.set_portless(&table.entries, name.as_str(), is_portless) {
-            self.notify_all_subscribers(vhds, host);
+            self.notify_all_subscribers(vhds_id, host);
         }
     }
 }

@@ -100,8 +100,9 @@ impl Table {
                 let choice = self.own_choice(owner, params, params_table, work);
                 let entry = self.entry(owner);
                 let variants = entry.content.resources().iter();
-                let variants = variants.filter(|variant| has_domain(variant));
-                let constraints = variants.map(|variant| variant.constraints.clone());
+                let constraints = variants
+                    .filter(|variant| has_domain(variant))
+                    .map(|variant| variant.constraints.clone());
                 candidates.push(HostCandidate {
                     domain: domain.to_string(),
                     name: entry.name.clone(),
@@ -113,30 +114,30 @@ impl Table {
         candidates
     }
 
-    /// Explains the match of a requested host; `None` if no virtual host that
-    /// the client sees matches it. `domain` is the first domain of one that
-    /// does.
+    /// Explains the match of a requested host; `None` if the client sees no
+    /// virtual host that matches it. `domain` is the first domain by which a
+    /// virtual host that the client sees matches.
     fn explain_match(
         &mut self,
-        requested: &Name,
+        requested_name: &Name,
         domain: Option<String>,
         params: ParamsId,
         params_table: &mut ParamsTable,
         work: &mut Work,
     ) -> Option<MatchedHost> {
-        let by_domain = self.match_host(requested, params, params_table, work);
-        let domain = domain.filter(|_| by_domain.is_some());
+        let domain_match = self.match_host(requested_name, params, params_table, work);
+        let domain = domain.filter(|_| domain_match.is_some());
 
         // Rewritten virtual hosts are kept by entry: nobody may have subscribed
         // to this host, so the entry is for the time of the explanation.
-        let entry = self.intern(requested);
-        let by_name = self.matches_by_name(entry, params, params_table, work);
-        let mut matches = by_domain.into_iter().chain(by_name);
+        let entry = self.intern(requested_name);
+        let name_matches = self.matches_by_name(entry, params, params_table, work);
+        let mut matches = domain_match.into_iter().chain(name_matches);
         let matched = matches.find_map(|host_match| {
             let host = Arc::clone(host_match.choice.resource()?);
             Some(MatchedHost {
                 domain: domain.clone(),
-                answer: self.rewrite_host(entry, requested, &host, &host_match),
+                answer: self.rewrite_host(entry, requested_name, &host, &host_match),
                 hiding_wildcard: self.hiding_wildcard(host_match.owner, &host),
                 host,
             })
@@ -151,8 +152,9 @@ impl Table {
     fn hiding_wildcard(&self, owner: EntryId, host: &Resource) -> Option<String> {
         let hosts = self.hosts.as_ref()?;
         let mut domains = host.facts().domains.iter();
-        let hiding = domains.find(|domain| !hosts.is_exclusive(&self.entries, owner, *domain));
-        hiding.map(|domain| domain.to_string())
+        let hiding_domain =
+            domains.find(|domain| !hosts.is_exclusive(&self.entries, owner, *domain));
+        hiding_domain.map(|domain| domain.to_string())
     }
 }
 

@@ -61,7 +61,7 @@ struct DomainEntry {
 }
 
 impl HostIndex {
-    /// Adds a domain of a virtual host. To be called once for each domain,
+    /// Adds a domain of a virtual host. The caller adds each domain once,
     /// however many variants have it.
     pub(super) fn insert(&mut self, route: &str, domain: Domain<'_>, owner: EntryId) {
         let hash = self.hash(route, domain);
@@ -83,8 +83,8 @@ impl HostIndex {
     /// there is ignored.
     pub(super) fn remove(&mut self, route: &str, domain: Domain<'_>, owner: EntryId) {
         let hash = self.hash(route, domain);
-        let is_it = |item: &DomainEntry| item.hash == hash && item.owner == owner;
-        if self.domains.remove(spread(hash), is_it).is_none() {
+        let is_match = |item: &DomainEntry| item.hash == hash && item.owner == owner;
+        if self.domains.remove(spread(hash), is_match).is_none() {
             return;
         }
 
@@ -107,13 +107,13 @@ impl HostIndex {
     ) -> Vec<EntryId> {
         let hash = self.hash(route, domain);
         let items = self.domains.iter_hash(spread(hash));
-        let same_hash = items.filter(|item| item.hash == hash);
-        let owners = same_hash.map(|item| item.owner).filter(|owner| {
-            let entry = entries.get(owner.0);
+        let candidates = items.filter(|item| item.hash == hash);
+        let is_owner = |id: &EntryId| {
+            let entry = entries.get(id.0);
             entry.is_some_and(|entry| has_domain(entry, route, domain))
-        });
+        };
 
-        let mut owners: Vec<_> = owners.collect();
+        let mut owners: Vec<_> = candidates.map(|item| item.owner).filter(is_owner).collect();
         owners.sort_unstable();
         owners.dedup();
         owners
@@ -129,8 +129,8 @@ impl HostIndex {
         };
         // A wildcard stands for at least one character.
         let shorter_lengths = |counts: &BTreeMap<usize, usize>| -> Vec<usize> {
-            let shorter = counts.range(..host.len()).rev();
-            shorter.map(|(length, _)| *length).collect()
+            let shorter_counts = counts.range(..host.len()).rev();
+            shorter_counts.map(|(length, _)| *length).collect()
         };
 
         let mut candidates = vec![Domain::Exact(host)];
@@ -148,7 +148,7 @@ impl HostIndex {
 
     /// Returns whether a virtual host can be sent with this domain of its own
     /// as it is: no other virtual host has a domain under it, so it hides
-    /// nothing. A wildcard of which that is not known is not exclusive.
+    /// nothing. A wildcard counts as not exclusive if that is not known.
     pub(super) fn is_exclusive(
         &self,
         entries: &Slab<Entry>,
@@ -158,6 +158,7 @@ impl HostIndex {
         let Some(entry) = entries.get(owner.0) else {
             return false;
         };
+
         let Some(HostName { route, .. }) = HostName::split(entry.name.as_str()) else {
             return false;
         };
@@ -170,9 +171,10 @@ impl HostIndex {
                 total == domains.len()
             }
             Domain::Suffix(text) if text.starts_with('.') => {
-                let domains = domains.iter();
-                let covered = domains.filter(|domain| suffix_counts::is_under(**domain, text));
-                self.suffix_counts.count(route, text) == covered.count()
+                let covered_domains = domains
+                    .iter()
+                    .filter(|domain| suffix_counts::is_under(**domain, text));
+                self.suffix_counts.count(route, text) == covered_domains.count()
             }
             // Domains under a part of a label are not counted, and every suffix
             // has precedence over a prefix: either may hide one.
@@ -197,8 +199,8 @@ impl HostIndex {
         if let Some(counts) = self.routes.get(route).filter(|_| !domain.is_prefix()) {
             let lengths = counts.suffixes.keys();
             let tails = lengths.filter_map(|length| text.get(text.len().checked_sub(*length)?..));
-            let at_label = tails.filter(|tail| tail.starts_with('.'));
-            wildcards.extend(at_label.map(Domain::Suffix));
+            let label_tails = tails.filter(|tail| tail.starts_with('.'));
+            wildcards.extend(label_tails.map(Domain::Suffix));
         }
         wildcards.push(Domain::Any);
 
@@ -256,13 +258,13 @@ impl HostIndex {
         if self.portless.contains(route) == is_portless {
             return Vec::new();
         }
-        let requested = self.requested.matching(route, Domain::Any);
-        let named = |id: &EntryId| {
+        let requested_hosts = self.requested.hosts_matching(route, Domain::Any);
+        let with_name = |id: &EntryId| {
             let entry = entries.get(id.0)?;
             Some((entry.name.as_str(), *id))
         };
 
-        for (name, id) in requested.iter().filter_map(named) {
+        for (name, id) in requested_hosts.iter().filter_map(with_name) {
             self.remove_requested(name, id);
         }
         if is_portless {
@@ -270,10 +272,10 @@ impl HostIndex {
         } else {
             self.portless.remove(route);
         }
-        for (name, id) in requested.iter().filter_map(named) {
+        for (name, id) in requested_hosts.iter().filter_map(with_name) {
             self.add_requested(name, id);
         }
-        requested
+        requested_hosts
     }
 
     /// Forgets the virtual hosts that were rewritten for a requested host, or
@@ -302,9 +304,9 @@ pub(super) fn spread(hash: u32) -> u64 {
 /// Returns whether an entry is a virtual host of a route configuration, and one
 /// of its variants has exactly this domain.
 fn has_domain(entry: &Entry, route: &str, domain: Domain<'_>) -> bool {
-    let its_route = HostName::split(entry.name.as_str()).map(|name| name.route);
+    let entry_route = HostName::split(entry.name.as_str()).map(|name| name.route);
     let mut variants = entry.content.resources().iter();
-    its_route == Some(route) && variants.any(|variant| variant.facts().domains.contains(domain))
+    entry_route == Some(route) && variants.any(|variant| variant.facts().domains.contains(domain))
 }
 
 /// Returns the domains of all variants of a virtual host, sorted, without

@@ -36,16 +36,16 @@ impl RequestedHosts {
     /// Returns the requested hosts of a route configuration that a domain
     /// matches. For a suffix only hosts that end like it are visited, for a
     /// prefix all hosts of the route configuration.
-    pub(super) fn matching(&self, route: &str, domain: Domain<'_>) -> Vec<EntryId> {
-        // Keys that begin like this are together: hosts that end like the
-        // domain, which are reversed.
-        let common = match domain {
+    pub(super) fn hosts_matching(&self, route: &str, domain: Domain<'_>) -> Vec<EntryId> {
+        // Hosts are reversed in the keys, so those that end like the domain
+        // begin alike and are together.
+        let common_start = match domain {
             Domain::Exact(text) | Domain::Suffix(text) => reversed_key(route, text),
             Domain::Prefix(_) | Domain::Any => reversed_key(route, ""),
         };
-        let first = (common.as_str().into(), EntryId(0));
-        let from_first = self.0.range(first..);
-        let candidates = from_first.take_while(|(key, _)| key.starts_with(&common));
+        let first_key = (common_start.as_str().into(), EntryId(0));
+        let later_keys = self.0.range(first_key..);
+        let candidates = later_keys.take_while(|(key, _)| key.starts_with(&common_start));
 
         let matching_keys = candidates.filter(|(key, _)| domain.matches(&host_of_key(key, route)));
         matching_keys.map(|(_, entry)| *entry).collect()
@@ -86,7 +86,7 @@ mod tests {
             requested.insert(route, host, EntryId(index as u32));
         }
         let under = |requested: &RequestedHosts, text| {
-            let mut found = requested.matching("r", Domain::of(text));
+            let mut found = requested.hosts_matching("r", Domain::of(text));
             found.sort_unstable();
             found
                 .into_iter()

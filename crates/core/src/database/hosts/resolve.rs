@@ -30,7 +30,7 @@ pub enum HostForm {
 pub(super) struct HostMatch {
     pub(super) owner: EntryId,
     pub(super) choice: Choice,
-    by_wildcard: bool,
+    is_by_wildcard: bool,
 }
 
 impl Table {
@@ -72,26 +72,31 @@ impl Table {
         params_table: &mut ParamsTable,
         work: &mut Work,
     ) -> Vec<HostMatch> {
-        let of_alias = self.owners(id).to_vec();
-        let owners = [id].into_iter().chain(of_alias);
+        let alias_owners = self.owners(id).to_vec();
+        let owners = [id].into_iter().chain(alias_owners);
         let matches = owners.map(|owner| HostMatch {
             owner,
             choice: self.own_choice(owner, params, params_table, work),
-            by_wildcard: false,
+            is_by_wildcard: false,
         });
         matches.collect()
     }
 
     /// Replaces the resource of a match by the form in which the client gets
     /// it. A resource that has no such form is absent; an error stays.
-    fn rewrite_choice(&mut self, requested: EntryId, name: &Name, host_match: HostMatch) -> Choice {
-        let rewritten = host_match.choice.resource().and_then(|source| {
-            let (resource, _) = self.rewrite_host(requested, name, source, &host_match)?;
+    fn rewrite_choice(
+        &mut self,
+        requested_entry: EntryId,
+        name: &Name,
+        host_match: HostMatch,
+    ) -> Choice {
+        let rewritten_host = host_match.choice.resource().and_then(|source| {
+            let (resource, _) = self.rewrite_host(requested_entry, name, source, &host_match)?;
             Some(resource)
         });
         match host_match.choice {
-            Choice::Failed(error, _) => Choice::Failed(error, rewritten),
-            _ => rewritten.map_or(Choice::Absent, Choice::Resource),
+            Choice::Failed(error, _) => Choice::Failed(error, rewritten_host),
+            _ => rewritten_host.map_or(Choice::Absent, Choice::Resource),
         }
     }
 
@@ -117,7 +122,7 @@ impl Table {
                     return Some(HostMatch {
                         owner,
                         choice,
-                        by_wildcard: domain.is_wildcard(),
+                        is_by_wildcard: domain.is_wildcard(),
                     });
                 }
             }
@@ -127,8 +132,8 @@ impl Table {
 
     /// Returns the route configuration and the normalized host of a requested
     /// name; `None` if it has no route configuration, or the type no hosts.
-    pub(super) fn split_host<'n>(&self, requested: &'n Name) -> Option<(&'n str, String)> {
-        let name = HostName::split(requested.as_str())?;
+    pub(super) fn split_host<'n>(&self, requested_name: &'n Name) -> Option<(&'n str, String)> {
+        let name = HostName::split(requested_name.as_str())?;
         let hosts = self.hosts.as_ref()?;
         Some((name.route, hosts.normalize(name)))
     }
@@ -145,12 +150,12 @@ impl Table {
     /// `None` if there is no such form.
     pub(super) fn rewrite_host(
         &mut self,
-        requested: EntryId,
+        requested_entry: EntryId,
         name: &Name,
         source: &Arc<Resource>,
         host_match: &HostMatch,
     ) -> Option<(Arc<Resource>, HostForm)> {
-        let (host, form) = self.choose_rewrite(requested, name, source, host_match)?;
+        let (host, form) = self.choose_rewrite(requested_entry, name, source, host_match)?;
         let has_name =
             host.name == *name || host.other_names().any(|other_name| other_name == *name);
         if has_name {
@@ -160,8 +165,8 @@ impl Table {
         // The client waits until a resource has the name that it requested.
         let rewrites = &mut self.hosts.as_mut()?.rewrites;
         let make = || rewrite::add_alias(&host, name);
-        let aliased = rewrites.get_or_make(requested, Rewrite::WithAlias, &host, make);
-        Some((aliased, form))
+        let aliased_host = rewrites.get_or_make(requested_entry, Rewrite::WithAlias, &host, make);
+        Some((aliased_host, form))
     }
 
     /// Returns the virtual host whole if none of its domains hides another one.
@@ -171,7 +176,7 @@ impl Table {
     /// the requested one.
     fn choose_rewrite(
         &mut self,
-        requested: EntryId,
+        requested_entry: EntryId,
         name: &Name,
         source: &Arc<Resource>,
         host_match: &HostMatch,
@@ -180,7 +185,8 @@ impl Table {
         if !domains.have_wildcards() {
             return Some((Arc::clone(source), HostForm::Whole));
         }
-        let narrowed = self.narrowed_name(name);
+
+        let narrowed_name = self.narrowed_name(name);
         let hosts = self.hosts.as_mut()?;
         let is_exclusive = |domain| hosts.is_exclusive(&self.entries, host_match.owner, domain);
         if domains.iter().all(is_exclusive) {
@@ -188,10 +194,10 @@ impl Table {
         }
 
         let rewrites = &mut hosts.rewrites;
-        if host_match.by_wildcard {
-            let (name, host) = narrowed?;
+        if host_match.is_by_wildcard {
+            let (name, host) = narrowed_name?;
             let make = || rewrite::narrow_to_host(source, name, &host);
-            let copy = rewrites.get_or_make(requested, Rewrite::OneHost, source, make);
+            let copy = rewrites.get_or_make(requested_entry, Rewrite::OneHost, source, make);
             return Some((copy, HostForm::Narrowed));
         }
 
@@ -207,8 +213,8 @@ impl Table {
     /// Returns the name and the only domain of a virtual host that is narrowed
     /// to one host. The name is the requested one, unless an author used it for
     /// another virtual host. `None` if the host cannot be a domain.
-    fn narrowed_name(&self, requested: &Name) -> Option<(Name, String)> {
-        let (route, host) = self.split_host(requested)?;
+    fn narrowed_name(&self, requested_name: &Name) -> Option<(Name, String)> {
+        let (route, host) = self.split_host(requested_name)?;
         let name = self.unused_name(&format!("{route}/{host}"));
         rewrite::can_be_domain(&host).then_some((name, host))
     }
@@ -231,8 +237,8 @@ impl Table {
 impl Database {
     /// Returns the requested name if it has no contents, else a longer one that
     /// has none.
-    pub(crate) fn unused_name(&self, type_id: TypeId, requested: &Name) -> Name {
-        self.table(type_id).unused_name(requested.as_str())
+    pub(crate) fn unused_name(&self, type_id: TypeId, requested_name: &Name) -> Name {
+        self.table(type_id).unused_name(requested_name.as_str())
     }
 
     /// Returns whether a virtual host has exactly this host as a domain.

@@ -27,11 +27,12 @@ pub(super) enum Rewrite {
     OneHost,
 }
 
+/// One rewritten virtual host, and what it was made from.
 #[derive(Debug)]
 struct RewrittenHost {
     rewrite: Rewrite,
     source: Weak<Resource>,
-    made: Arc<Resource>,
+    resource: Arc<Resource>,
 }
 
 /// The rewritten virtual hosts for requested hosts, which many clients share.
@@ -53,8 +54,8 @@ impl RewrittenHosts {
             let is_same_source = rewritten.source.as_ptr() == Arc::as_ptr(source);
             rewritten.rewrite == rewrite && is_same_source
         };
-        if let Some(existing) = rewrites.iter().find(is_same_rewrite) {
-            return Arc::clone(&existing.made);
+        if let Some(rewritten) = rewrites.iter().find(is_same_rewrite) {
+            return Arc::clone(&rewritten.resource);
         }
 
         // A source that is in use nowhere else is not sent to anybody any more.
@@ -63,7 +64,7 @@ impl RewrittenHosts {
         rewrites.push(RewrittenHost {
             rewrite,
             source: Arc::downgrade(source),
-            made: Arc::clone(&resource),
+            resource: Arc::clone(&resource),
         });
         resource
     }
@@ -109,8 +110,8 @@ fn copy_with<'a>(
     name: Name,
     domains: impl Iterator<Item = &'a str> + Clone,
 ) -> Resource {
-    let body = source.body.as_deref().unwrap_or_default();
-    let body = hosts::rewrite_body(body, name.as_str(), domains.clone());
+    let source_body = source.body.as_deref().unwrap_or_default();
+    let body = hosts::rewrite_body(source_body, name.as_str(), domains.clone());
     let facts = Facts {
         domains: Domains::new(domains),
         ..source.facts().clone()

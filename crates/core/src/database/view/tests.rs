@@ -165,9 +165,9 @@ fn s46_a_point_knows_what_a_client_holds_and_of_which_body_nothing_is_known() {
     let mut held = vec![("b".into(), Some(Arc::clone(&known))), ("a".into(), None)];
     let point = db.add_resume_point(cursor, &versions("b"), held.clone());
     assert!(!point.has_unknown_bodies());
-    assert_eq!(point.held(&"b".into()), Some(Some(&known)));
-    assert_eq!(point.held(&"a".into()), Some(None));
-    assert_eq!(point.held(&"c".into()), None);
+    assert_eq!(point.held_resource(&"b".into()), Some(Some(&known)));
+    assert_eq!(point.held_resource(&"a".into()), Some(None));
+    assert_eq!(point.held_resource(&"c".into()), None);
     // What the client lacks is added, and what the view lacks is removed.
     let changes = db.resumed_changes(cursor, &point);
     let items: Vec<_> = changes

@@ -183,7 +183,7 @@ impl Sink {
         let url = TypeUrl::new(collection);
         let type_id = self.db.type_id(&url);
         let mut held: Vec<_> = self.db.resources(type_id).cloned().collect();
-        held.sort_by(|a, b| a.name.cmp(&b.name));
+        held.sort_by(|left, right| left.name.cmp(&right.name));
         let held: Vec<_> = held
             .iter()
             .map(|resource| format!("{resource:?}"))

@@ -66,13 +66,13 @@ impl Session {
             subscribes_names: scan.has_names,
             unsubscribes_star: scan.ends_star,
         };
-        if request.first {
+        if request.is_first {
             let names = list.subscribe.as_slice();
             let hosts = self.base_hosts_of_request(db, index, names, &list.initial);
             list.base_hosts = hosts.into_iter();
         }
         list.subscribes_wildcard = self.type_streams[index].update_wildcard(change);
-        if !request.first {
+        if !request.is_first {
             return;
         }
 
@@ -129,10 +129,11 @@ impl Session {
         let NameList::Delta(list) = &mut request.list else {
             return true;
         };
+
         let locators = take_slice(&mut list.subscribe, budget);
         let selectors = self.parse_locators(db, &request.url, locators);
         for (selector, params) in selectors {
-            // It was subscribed to before all names.
+            // The wildcard was subscribed to before all names.
             if selector == Selector::Wildcard {
                 continue;
             }
@@ -142,6 +143,7 @@ impl Session {
                 self.report_refusal(&request.url, refusal, 1);
                 continue;
             }
+
             let type_stream = &mut self.type_streams[index];
             let change = match selector {
                 Selector::Name(name) => SubscriptionChange::Subscribe(name, params),
@@ -202,6 +204,7 @@ impl Session {
             {
                 continue;
             }
+
             let change = SubscriptionChange::Subscribe(name, params);
             self.type_streams[index].apply_change(db, &mut request.context, change);
         }
@@ -210,9 +213,9 @@ impl Session {
 }
 
 /// Replaces the versions of names that may have several variants by an unknown
-/// one: a client names one version of a name, and it is open of which variant.
-/// All variants are sent then (TP2). `plain_params` are the parameters of names
-/// without their own.
+/// version, so that all variants are sent (TP2): a client names one version of
+/// a name, and does not say of which variant. `plain_params` are the parameters
+/// of names without their own.
 fn ignore_ambiguous_versions(
     names: &[Locator],
     plain_params: &Params,
@@ -221,13 +224,16 @@ fn ignore_ambiguous_versions(
     if initial.is_empty() {
         return initial;
     }
-    let ambiguous = names_with_variants(names, plain_params);
-    if !ambiguous.iter().any(|name| initial.get(name).is_some()) {
+    let ambiguous_names = names_with_variants(names, plain_params);
+    if !ambiguous_names
+        .iter()
+        .any(|name| initial.get(name).is_some())
+    {
         return initial;
     }
 
     let replace = |(name, version): &(Name, Version)| {
-        if ambiguous.contains(name) {
+        if ambiguous_names.contains(name) {
             (name.clone(), Version::unknown())
         } else {
             (name.clone(), version.clone())

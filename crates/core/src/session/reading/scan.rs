@@ -7,14 +7,15 @@ use crate::message::Locator;
 use crate::name::Glob;
 use crate::params::Params;
 
-/// The findings in a list that was scanned as far as `next`.
+/// The findings in a list.
 #[derive(Debug, Default)]
 pub(super) struct ListScan {
-    next: usize,
+    /// The number of names that were scanned.
+    scanned_count: usize,
     /// `*` is among the subscriptions.
     pub(super) has_star: bool,
-    /// Something other than `*` is. A name counts even if it is refused: the
-    /// list is not empty (S27).
+    /// Something other than `*` is among the subscriptions. A name counts even
+    /// if it is refused: the list is not empty (S27).
     pub(super) has_names: bool,
     /// `*` is among the unsubscriptions.
     pub(super) ends_star: bool,
@@ -28,8 +29,8 @@ impl ListScan {
     /// Scans names of a list, as many as `budget` allows. Returns whether the
     /// list is scanned to its end.
     pub(super) fn scan(&mut self, list: &[Locator], mut budget: usize) -> bool {
-        let unscanned = list.get(self.next..).unwrap_or_default();
-        let part = &unscanned[..count_within(unscanned, &mut budget)];
+        let unscanned_locators = list.get(self.scanned_count..).unwrap_or_default();
+        let part = &unscanned_locators[..count_within(unscanned_locators, &mut budget)];
         for locator in part {
             let is_star = locator.name == "*";
             self.has_star |= is_star;
@@ -41,8 +42,8 @@ impl ListScan {
                 }
             }
         }
-        self.next += part.len();
-        part.len() == unscanned.len()
+        self.scanned_count += part.len();
+        part.len() == unscanned_locators.len()
     }
 
     /// Scans both lists of a delta request, the subscriptions first. Returns
@@ -50,15 +51,16 @@ impl ListScan {
     /// fewer if they are long.
     pub(super) fn scan_delta(&mut self, list: &DeltaList, mut budget: usize) -> bool {
         let subscribe = list.subscribe.as_slice();
-        if self.next < subscribe.len() && !self.scan(subscribe, budget) {
+        if self.scanned_count < subscribe.len() && !self.scan(subscribe, budget) {
             return false;
         }
         let unsubscribe = list.unsubscribe.as_slice();
-        let unscanned = &unsubscribe[(self.next - subscribe.len()).min(unsubscribe.len())..];
-        let part = &unscanned[..count_within(unscanned, &mut budget)];
+        let unscanned_locators =
+            &unsubscribe[(self.scanned_count - subscribe.len()).min(unsubscribe.len())..];
+        let part = &unscanned_locators[..count_within(unscanned_locators, &mut budget)];
         self.ends_star |= part.iter().any(|locator| locator.name == "*");
-        self.next += part.len();
-        part.len() == unscanned.len()
+        self.scanned_count += part.len();
+        part.len() == unscanned_locators.len()
     }
 }
 

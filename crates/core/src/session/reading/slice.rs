@@ -1,5 +1,5 @@
-//! What a name takes of a slice: a long name takes longer to parse, to hash and
-//! to compare than a short one.
+//! The weight of a name in a slice: a long name takes longer to parse, to hash
+//! and to compare than a short one.
 
 use std::iter::Take;
 use std::vec::IntoIter;

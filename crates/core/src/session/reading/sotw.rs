@@ -21,14 +21,14 @@ pub(super) struct SotwList {
     /// Names that are not compared yet.
     pub(super) names: IntoIter<Locator>,
     /// Subscriptions that the list has.
-    listed: HashSet<SubscriptionKey>,
-    /// How often the list has a name, if that decides whether a plain name, a
-    /// locator or both make its subscription (TP2).
-    times_listed: Option<BTreeMap<Name, usize>>,
+    listed_keys: HashSet<SubscriptionKey>,
+    /// The number of times that the list has each name, if that decides whether
+    /// a plain name, a locator or both make its subscription (TP2).
+    list_counts: Option<BTreeMap<Name, usize>>,
     scopes: BTreeSet<Scope>,
     new_names: NewNames,
-    /// All subscriptions, until each was looked for in `listed`.
-    unswept: Option<IntoIter<SubscriptionKey>>,
+    /// All subscriptions, until each was looked for in `listed_keys`.
+    unswept_keys: Option<IntoIter<SubscriptionKey>>,
     /// The limits that names were refused for, and how many names.
     pub(super) refusals: Vec<(Refusal, usize)>,
     /// Whether refusals of the last list were not sent yet.
@@ -46,11 +46,11 @@ impl SotwList {
     /// Makes a list of which nothing is compared yet.
     pub(super) fn new(names: Vec<Locator>) -> Self {
         Self {
-            listed: HashSet::new(),
-            times_listed: None,
+            listed_keys: HashSet::new(),
+            list_counts: None,
             scopes: BTreeSet::new(),
             new_names: NewNames::Collected(Vec::new()),
-            unswept: None,
+            unswept_keys: None,
             refusals: Vec::new(),
             has_unsent_refusals: false,
             names: names.into_iter(),
@@ -66,43 +66,46 @@ impl SotwList {
         context: &mut RequestContext,
         budget: &mut usize,
     ) -> bool {
-        let unswept = self.unswept.get_or_insert_with(|| {
+        let unswept_keys = self.unswept_keys.get_or_insert_with(|| {
             // With every ACK a client repeats its list, and nothing is swept.
-            let lists_all = self.listed.len() == type_stream.subscriptions.len();
-            let keys = type_stream.subscriptions.keys();
-            let keys = keys.take(if lists_all { 0 } else { usize::MAX });
-            keys.collect::<Vec<_>>().into_iter()
+            let lists_all = self.listed_keys.len() == type_stream.subscriptions.len();
+            let keys: Vec<SubscriptionKey> = match lists_all {
+                true => Vec::new(),
+                false => type_stream.subscriptions.keys().collect(),
+            };
+            keys.into_iter()
         });
-        for key in unswept.by_ref().take(*budget) {
+
+        for key in unswept_keys.by_ref().take(*budget) {
             *budget -= 1;
-            if !self.listed.contains(&key) {
+            if !self.listed_keys.contains(&key) {
                 let name = db.name(type_stream.type_id, key.entry).clone();
                 let change = SubscriptionChange::Unsubscribe(name, key.params);
                 type_stream.apply_change(db, context, change);
             }
         }
-        unswept.len() == 0
+        unswept_keys.len() == 0
     }
 
     /// Records for listed names whether a plain name, a locator or both make
-    /// their subscriptions (TP2), if that has to be told. Returns whether that
-    /// is done for all of them.
+    /// their subscriptions (TP2). Without locators there is nothing to record.
+    /// Returns whether all listed names are visited.
     fn update_origins(
         &mut self,
         db: &Database,
         type_stream: &mut TypeStream,
         budget: &mut usize,
     ) -> bool {
-        let Some(times_listed) = &mut self.times_listed else {
+        let Some(list_counts) = &mut self.list_counts else {
             return true;
         };
         while *budget > 0
-            && let Some((name, times)) = times_listed.pop_first()
+            && let Some((name, times)) = list_counts.pop_first()
         {
             *budget -= 1;
             type_stream.update_origins(db, &name, times);
         }
-        times_listed.is_empty()
+        list_counts.is_empty()
     }
 
     /// Ends subscriptions to scopes that the list lacks.
@@ -114,8 +117,8 @@ impl SotwList {
     ) {
         let cursors = type_stream.client_cache.cursors().iter();
         let scopes = cursors.map(|cursor| cursor.scope.clone());
-        let unlisted = scopes.filter(|scope| !self.scopes.contains(scope));
-        for scope in unlisted.collect::<Vec<_>>() {
+        let unlisted_scopes = scopes.filter(|scope| !self.scopes.contains(scope));
+        for scope in unlisted_scopes.collect::<Vec<_>>() {
             let change = SubscriptionChange::UnsubscribeScope(scope);
             type_stream.apply_change(db, context, change);
         }
@@ -156,12 +159,13 @@ impl Session {
         *wildcard = wildcard.after_sotw(scan.has_star, scan.has_names, legacy);
         list.has_unsent_refusals = !std::mem::take(&mut type_stream.refused).is_empty();
         type_stream.refusing_hash = 0;
+
         let counts_names = scan.has_locators || type_stream.subscriptions.has_located();
-        list.times_listed = counts_names.then(BTreeMap::new);
+        list.list_counts = counts_names.then(BTreeMap::new);
         // The set has its final capacity, because growth would visit all its
         // keys at once.
         let capacity = list.names.len().min(type_stream.subscriptions.len());
-        list.listed = HashSet::with_capacity(capacity);
+        list.listed_keys = HashSet::with_capacity(capacity);
         if type_stream.wildcard.is_on() && !type_stream.kind.on_demand {
             list.scopes.insert(Scope::All);
         }
@@ -198,8 +202,8 @@ impl Session {
             let subscribed_key = key.filter(|key| type_stream.subscriptions.get(*key).is_some());
             match (subscribed_key, &mut list.new_names) {
                 (Some(key), _) => {
-                    list.listed.insert(key);
-                    if let Some(times) = &mut list.times_listed
+                    list.listed_keys.insert(key);
+                    if let Some(times) = &mut list.list_counts
                         && params == type_stream.params
                     {
                         *times.entry(name).or_default() += 1;
@@ -279,6 +283,7 @@ impl Session {
                 list.count_refusal(refusal);
                 continue;
             }
+
             let change = SubscriptionChange::Subscribe(name, params);
             self.type_streams[index].apply_change(db, &mut request.context, change);
         }
@@ -300,13 +305,11 @@ impl Session {
             return;
         };
         for scope in std::mem::take(&mut list.scopes) {
-            if self.type_streams[index]
-                .client_cache
-                .cursor_of(&scope)
-                .is_some()
-            {
+            let client_cache = &self.type_streams[index].client_cache;
+            if client_cache.cursor_of(&scope).is_some() {
                 continue;
             }
+
             if let Scope::Glob(glob) = &scope {
                 let selector = Selector::Glob(glob.clone());
                 let params = self.type_streams[index].params;
@@ -315,6 +318,7 @@ impl Session {
                     continue;
                 }
             }
+
             let type_stream = &mut self.type_streams[index];
             type_stream.owes_response = true;
             let change = SubscriptionChange::SubscribeScope(scope);
@@ -328,11 +332,11 @@ impl Session {
         &mut self,
         index: usize,
         refusals: Vec<(Refusal, usize)>,
-        has_unsent: bool,
+        has_unsent_refusals: bool,
     ) {
         let type_stream = &mut self.type_streams[index];
         let url = type_stream.type_url.clone();
-        if type_stream.update_refusals(has_unsent) {
+        if type_stream.update_refusals(has_unsent_refusals) {
             for (refusal, count) in refusals {
                 self.report_refusal(&url, refusal, count);
             }

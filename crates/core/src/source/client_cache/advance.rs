@@ -14,16 +14,16 @@ use crate::resource::Resource;
 #[derive(Debug)]
 pub(crate) struct PartialAdvance {
     pub(crate) changes: Arc<ViewChanges>,
-    /// Items before this one were sent.
-    pub(crate) sent: usize,
-    /// Items before this one were acknowledged.
-    pub(crate) acknowledged: usize,
+    /// The number of items that were sent.
+    pub(crate) sent_count: usize,
+    /// The number of items that were acknowledged.
+    pub(crate) acknowledged_count: usize,
 }
 
 impl PartialAdvance {
     /// Returns whether every item of the advance was sent.
     pub(crate) fn is_sent(&self) -> bool {
-        self.sent == self.changes.items.len()
+        self.sent_count == self.changes.items.len()
     }
 }
 
@@ -31,7 +31,7 @@ impl PartialAdvance {
 /// one.
 #[derive(Clone, Debug)]
 pub(crate) struct Advance {
-    /// `None` if the cursor was closed since.
+    /// The cursor that advances; `None` if it was closed since.
     pub(crate) cursor: Option<CursorId>,
     pub(crate) from: Position,
     pub(crate) to: Position,
@@ -56,9 +56,9 @@ impl Advance {
     pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
         let changes = self.changes.as_ref();
         let items = changes.map_or(&[][..], |changes| &changes.items[self.range.clone()]);
-        let indexed = self.range.clone().zip(items);
+        let indexed_items = self.range.clone().zip(items);
         let is_included = |(index, _): &(usize, _)| self.excluded.binary_search(index).is_err();
-        indexed.filter(is_included).map(|(_, item)| item)
+        indexed_items.filter(is_included).map(|(_, item)| item)
     }
 
     /// Returns the item of a name: `Some(None)` if the item is a removal,
@@ -149,10 +149,10 @@ pub(crate) fn merge_advance(advances: &mut Vec<Advance>, next: Advance) -> Optio
     }
 
     let is_complete = |advance: &Advance| advance.cursor == next.cursor && advance.is_last;
-    let mut complete = (0..advances.len()).filter(|index| is_complete(&advances[*index]));
-    let (first, second) = (complete.next()?, complete.next()?);
-    let second = advances.remove(second);
-    advances[first].to = second.to;
+    let mut complete_indexes = (0..advances.len()).filter(|index| is_complete(&advances[*index]));
+    let (first_index, second_index) = (complete_indexes.next()?, complete_indexes.next()?);
+    let second = advances.remove(second_index);
+    advances[first_index].to = second.to;
     Some(second.from)
 }
 

@@ -48,7 +48,7 @@ impl Cursor {
     /// Returns the resource that the client holds of a name by this cursor:
     /// from the acknowledged part of an advance, else from the resume point,
     /// else from the view at the cursor's position. `None` if it holds none.
-    /// Exceptions are the caller's affair.
+    /// The caller has made sure that the name is no exception.
     pub(crate) fn held_resource(
         &self,
         db: &mut Database,
@@ -57,18 +57,18 @@ impl Cursor {
     ) -> Option<CachedResource> {
         if let Some(PartialAdvance {
             changes,
-            acknowledged,
+            acknowledged_count,
             ..
         }) = self.partial_advances.front()
             && let Some(index) = changes.find(name)
-            && index < *acknowledged
+            && index < *acknowledged_count
         {
             let item = changes.items[index].1.as_ref();
             return item.map(CachedResource::accepted);
         }
 
         if let Some(point) = &self.resume_point
-            && let Some(resource) = point.held(name)
+            && let Some(resource) = point.held_resource(name)
         {
             return resource.cloned().map(CachedResource::resumed);
         }
@@ -115,11 +115,13 @@ impl Cursor {
 
     /// Returns the number of changes of the view that were not sent.
     pub(crate) fn unsent_count(&self, db: &Database) -> usize {
-        let changes = db.head(self.id).saturating_sub(self.sent_position);
-        let changes = usize::try_from(changes).unwrap_or(usize::MAX);
-        let partial = self.partial_advances.back();
-        let unsent_items = partial.map_or(0, |partial| partial.changes.items.len() - partial.sent);
-        changes.saturating_add(unsent_items)
+        let distance = db.head(self.id).saturating_sub(self.sent_position);
+        let change_count = usize::try_from(distance).unwrap_or(usize::MAX);
+        let partial_advance = self.partial_advances.back();
+        let unsent_items = partial_advance.map_or(0, |partial_advance| {
+            partial_advance.changes.items.len() - partial_advance.sent_count
+        });
+        change_count.saturating_add(unsent_items)
     }
 
     /// Moves the cursor to the end of an advance that the client has
@@ -137,7 +139,7 @@ impl Cursor {
     pub(crate) fn held_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
         let mut held_resources = db.resources_at(self.id, self.position);
         if let Some(point) = &self.resume_point {
-            held_resources.retain(|resource| point.held(&resource.name).is_none());
+            held_resources.retain(|resource| point.held_resource(&resource.name).is_none());
             held_resources.extend(point.iter().filter_map(|(_, resource)| resource.clone()));
             held_resources.sort_by(|left, right| left.name.cmp(&right.name));
         }
@@ -145,9 +147,9 @@ impl Cursor {
         for (name, item) in self.acknowledged_items() {
             let slot = held_resources.binary_search_by(|resource| resource.name.cmp(name));
             match (slot, item) {
-                (Ok(index), Some(new)) => held_resources[index] = Arc::clone(new),
+                (Ok(index), Some(resource)) => held_resources[index] = Arc::clone(resource),
                 (Ok(index), None) => _ = held_resources.remove(index),
-                (Err(index), Some(new)) => held_resources.insert(index, Arc::clone(new)),
+                (Err(index), Some(resource)) => held_resources.insert(index, Arc::clone(resource)),
                 (Err(_), None) => {}
             }
         }
@@ -157,7 +159,7 @@ impl Cursor {
     /// Returns the acknowledged items of a partial advance.
     fn acknowledged_items(&self) -> &[Item] {
         self.partial_advances.front().map_or(&[], |partial| {
-            &partial.changes.items[..partial.acknowledged]
+            &partial.changes.items[..partial.acknowledged_count]
         })
     }
 }
@@ -202,8 +204,8 @@ mod tests {
         let changes = db.view_changes(cursor.id, 0);
         let partial = PartialAdvance {
             changes: Arc::clone(&changes),
-            sent: 1,
-            acknowledged: 0,
+            sent_count: 1,
+            acknowledged_count: 0,
         };
         cursor.partial_advances.push_back(partial);
         cursor.move_to(0);

@@ -83,9 +83,9 @@ impl ClientCache {
 
     // Queries.
 
-    /// Returns the resources that the client holds, or may hold, of a name by
-    /// its last acknowledgement: at most one if a cursor decides the name, else
-    /// those of the records.
+    /// Returns the resources of a name that the client holds, or may hold, by
+    /// its acknowledgements so far: at most one if a cursor decides the name,
+    /// else those of the records. Pending responses do not count.
     pub(crate) fn held(&self, db: &mut Database, name: &Name) -> Vec<CachedResource> {
         match self.deciding_cursor(name) {
             Some(cursor) => {
@@ -126,30 +126,36 @@ impl ClientCache {
     pub(crate) fn maybe_held(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let held_records = self.held(db, name).into_iter();
         let known_records = held_records.filter(|record| !record.has_unknown_body());
-        let mut maybe_held: Vec<_> = known_records.map(|record| record.resource).collect();
+        let mut resources: Vec<_> = known_records.map(|record| record.resource).collect();
 
         for pending_ack in &self.pending_acks {
             for update in pending_ack.updates_of(name) {
-                let resources = update.earlier_resource.iter().chain(&update.resource);
-                maybe_held.extend(resources.cloned());
+                let sent_resources = update.earlier_resource.iter().chain(&update.resource);
+                resources.extend(sent_resources.cloned());
             }
             let advances = pending_ack.advances.iter();
             let items = advances.filter_map(|advance| advance.item(name));
-            maybe_held.extend(items.flatten().cloned());
+            resources.extend(items.flatten().cloned());
         }
-        maybe_held
+        resources
     }
 
     /// Returns whether a pending advance removes another variant of the name
-    /// than that of `new`: the client keeps the other variant if it NACKs.
-    /// `new` is `None` for a removal, for which any variant counts as another.
-    pub(crate) fn may_keep_other_variant(&self, name: &Name, new: Option<&Arc<Resource>>) -> bool {
+    /// than that of `resource`: the client keeps the other variant if it NACKs.
+    /// `resource` is `None` for a removal, for which any variant counts as
+    /// another.
+    pub(crate) fn may_keep_other_variant(
+        &self,
+        name: &Name,
+        resource: Option<&Arc<Resource>>,
+    ) -> bool {
         let pending_acks = self.pending_acks.iter();
         let advances = pending_acks.flat_map(|pending_ack| &pending_ack.advances);
         let mut removed_variants = advances
             .filter_map(|advance| advance.removed_variant(name, advance.item(name)?.as_ref()));
-        removed_variants
-            .any(|(_, constraints)| new.is_none_or(|new| new.constraints != constraints))
+        removed_variants.any(|(_, constraints)| {
+            resource.is_none_or(|resource| resource.constraints != constraints)
+        })
     }
 
     /// Returns whether no pending advance removes a variant.
@@ -203,17 +209,18 @@ impl ClientCache {
         self.cursors.iter().map(|cursor| db.head(cursor.id)).sum()
     }
 
-    /// Returns an open cursor.
+    /// Returns an open cursor; `None` if it was closed.
     pub(crate) fn cursor(&self, id: CursorId) -> Option<&Cursor> {
         self.cursors.iter().find(|cursor| cursor.id == id)
     }
 
-    /// Returns an open cursor, to be changed.
+    /// Returns an open cursor, to be changed; `None` if it was closed.
     pub(crate) fn cursor_mut(&mut self, id: CursorId) -> Option<&mut Cursor> {
         self.cursors.iter_mut().find(|cursor| cursor.id == id)
     }
 
-    /// Returns the cursor of this very scope.
+    /// Returns the cursor of this very scope; `None` if the client is not
+    /// subscribed to the scope.
     pub(crate) fn cursor_of(&self, scope: &Scope) -> Option<&Cursor> {
         self.cursors.iter().find(|cursor| cursor.scope == *scope)
     }
@@ -243,7 +250,8 @@ impl ClientCache {
             .find(|pending_ack| pending_ack.nonce == *nonce)
     }
 
-    /// Returns the last answer to a subscription whose ACK is pending.
+    /// Returns the last answer to a subscription among those whose ACK is
+    /// pending; `None` if there is none.
     pub(crate) fn pending_answer(&self, subscription: super::SubscriptionKey) -> Option<&Answer> {
         let mut pending_acks = self.pending_acks.iter().rev();
         pending_acks.find_map(|pending_ack| pending_ack.answer_to(subscription))
@@ -292,11 +300,11 @@ impl ClientCache {
         }
 
         let exceptions = std::mem::take(&mut self.exceptions);
-        let (still_covered, uncovered) = exceptions
+        let (covered_names, uncovered_names) = exceptions
             .into_iter()
             .partition(|name| self.covering_cursor(name).is_some());
-        self.exceptions = still_covered;
-        uncovered
+        self.exceptions = covered_names;
+        uncovered_names
     }
 
     /// Moves a cursor along an advance that the client has acknowledged, or
@@ -311,7 +319,7 @@ impl ClientCache {
             cursor.move_to(advance.to);
             db.unpin(cursor.id, advance.from);
         } else if let Some(partial_advance) = cursor.partial_advances.front_mut() {
-            partial_advance.acknowledged = advance.range.end;
+            partial_advance.acknowledged_count = advance.range.end;
         }
     }
 
@@ -334,21 +342,21 @@ impl ClientCache {
     /// limits.
     fn exceeds_limits(&self) -> bool {
         let pending_acks = self.pending_acks.iter();
-        let updates: usize = pending_acks
+        let update_count: usize = pending_acks
             .map(|pending_ack| pending_ack.updates.len())
             .sum();
-        self.pending_acks.len() > MAX_PENDING_ACKS || updates > MAX_PENDING_UPDATES
+        self.pending_acks.len() > MAX_PENDING_ACKS || update_count > MAX_PENDING_UPDATES
     }
 
     /// Merges the oldest pending ACK into the one after it. The names of the
     /// merged advances become exceptions: they are updates now.
     fn merge_oldest(&mut self, db: &mut Database) {
-        let (Some(first), Some(second)) =
+        let (Some(oldest), Some(next)) =
             (self.pending_acks.pop_front(), self.pending_acks.front_mut())
         else {
             return;
         };
-        for (cursor, position) in merge_pending(second, first) {
+        for (cursor, position) in merge_pending(next, oldest) {
             db.unpin(cursor, position);
         }
 
@@ -361,12 +369,12 @@ impl ClientCache {
 
     /// Adds updates of a NACKed SotW response to the later pending responses,
     /// which contain the same resources, up to the first that changes the
-    /// variant itself. A `whole` set contains every name, another response only
+    /// variant itself. A whole set contains every name, another response only
     /// the names of its updates.
-    pub(super) fn repeat_in_later_pending(&mut self, updates: &[Update], whole: bool) {
+    pub(super) fn repeat_in_later_pending(&mut self, updates: &[Update], is_whole_set: bool) {
         for update in updates {
             for pending_ack in &mut self.pending_acks {
-                if !whole && pending_ack.updates_of(update.name()).is_empty() {
+                if !is_whole_set && pending_ack.updates_of(update.name()).is_empty() {
                     continue;
                 }
 

@@ -207,11 +207,13 @@ pub(crate) fn apply_item(
             .as_ref()
             .is_some_and(|variant| record.is_variant(variant))
     };
+
     let is_replaced = |record: &CachedResource| {
         item.is_some_and(|resource| {
             record.is_variant(&variant_of(resource)) || record.has_unknown_body()
         })
     };
+
     held_resources.retain(|record| !is_removed(record) && !is_replaced(record));
     held_resources.extend(item.map(CachedResource::accepted));
 }
@@ -229,7 +231,7 @@ pub(crate) fn merge_pending(
 ) -> Vec<(CursorId, Position)> {
     let later_advances = std::mem::take(&mut later.advances);
     let later_updates = std::mem::take(&mut later.updates);
-    let in_order = [
+    let responses = [
         (earlier.advances, earlier.updates),
         (later_advances, later_updates),
     ];
@@ -237,7 +239,7 @@ pub(crate) fn merge_pending(
     let mut updates: BTreeMap<Variant, Update> = BTreeMap::new();
     let mut advances: Vec<Advance> = Vec::new();
     let mut unused_positions = Vec::new();
-    for (response_advances, response_updates) in in_order {
+    for (response_advances, response_updates) in responses {
         for mut advance in response_advances {
             merge_items(&mut updates, &advance);
             advance.changes = None;
@@ -267,8 +269,8 @@ pub(crate) fn merge_pending(
 fn merge_answers(later: &mut Vec<Answer>, earlier: Vec<Answer>) {
     let answered_subscriptions: Vec<SubscriptionKey> =
         later.iter().map(|answer| answer.subscription).collect();
-    let earlier = earlier.into_iter();
-    later.extend(earlier.filter(|answer| !answered_subscriptions.contains(&answer.subscription)));
+    let is_unanswered = |answer: &Answer| !answered_subscriptions.contains(&answer.subscription);
+    later.extend(earlier.into_iter().filter(is_unanswered));
 }
 
 /// Adds the items of an advance to earlier updates: for each a removal of the
@@ -277,7 +279,7 @@ fn merge_items(updates: &mut BTreeMap<Variant, Update>, advance: &Advance) {
     for (name, item) in advance.items() {
         let removed_variant = advance.removed_variant(name, item.as_ref());
         let removal = removed_variant.map(|variant| Update::remove(variant, None));
-        let upsert = item.as_ref().map(|new| Update::upsert(new, None));
+        let upsert = item.as_ref().map(|resource| Update::upsert(resource, None));
         for update in removal.into_iter().chain(upsert) {
             merge_update(updates, update);
         }

@@ -21,8 +21,8 @@ impl ClientCache {
         &self,
         name: &Name,
     ) -> impl Iterator<Item = &CachedResource> {
-        let same_hash = self.records.iter_hash(self.hash(name));
-        same_hash.filter(move |record| record.resource.name == *name)
+        let candidates = self.records.iter_hash(self.hash(name));
+        candidates.filter(move |record| record.resource.name == *name)
     }
 
     /// Adds a record to those of its name, and counts it in the totals. The
@@ -51,6 +51,7 @@ impl ClientCache {
             let Ok(entry) = self.records.find_entry(hash, is_dropped) else {
                 break;
             };
+
             let (record, _) = entry.remove();
             self.fingerprint_sum = self
                 .fingerprint_sum
@@ -104,6 +105,7 @@ impl ClientCache {
             |other: &&CachedResource| other.is_same_record(&record) && !is_same_version(other);
         let other_versions = self.records_of(&name).filter(is_other_version).count();
         let is_full = other_versions >= MAX_MAYBE_TAKEN;
+
         let replaces_all = record.certainty != Certainty::MaybeTaken || is_full;
         self.drop_records(&name, |other| {
             let is_replaced = replaces_all || is_same_version(other);
@@ -147,9 +149,9 @@ impl ClientCache {
         }
         let mut exceptions = std::mem::take(&mut self.exceptions);
         let is_redundant = |name: &Name| !keeps(db, name) && self.agrees_with_cursor(db, name);
-        let redundant: Vec<Name> = exceptions.extract_if(.., is_redundant).collect();
+        let redundant_names: Vec<Name> = exceptions.extract_if(.., is_redundant).collect();
         self.exceptions = exceptions;
-        for name in redundant {
+        for name in redundant_names {
             self.drop_records(&name, |_| false);
         }
     }

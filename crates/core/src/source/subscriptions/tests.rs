@@ -89,7 +89,7 @@ fn s84_a_resource_is_found_by_the_subscriptions_that_resolved_to_it() {
     f.subscriptions.set_resolved_name(b, Some("y".into()));
     f.subscriptions.set_resolved_name(c, Some("x".into()));
     let resolving_to = |name: &str| {
-        let keys = f.subscriptions.resolving_to(&name.into());
+        let keys = f.subscriptions.keys_resolving_to(&name.into());
         keys.into_iter().collect::<BTreeSet<_>>()
     };
     assert_eq!(resolving_to("x"), [a, c].into());

@@ -91,6 +91,7 @@ impl SupportedFields {
                 (self.table.find(full_name(type_url)), body)
             }
         };
+
         if let Some(message) = message {
             self.scan_message(message, body, place, depth, findings);
         }

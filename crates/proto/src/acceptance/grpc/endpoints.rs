@@ -111,6 +111,7 @@ impl<'a> Assignment<'a> {
             weight_sum += weight.map_or(1, |weight| u64::from(weight.value));
             self.add_endpoint((index, endpoint_index), endpoint, &place, findings);
         }
+
         if weight_sum > MAX_WEIGHT {
             findings.reject(
                 &place.field("lb_endpoints"),
@@ -145,6 +146,7 @@ impl<'a> Assignment<'a> {
             let place = place.field("load_balancing_weight");
             findings.reject(&place, Problem::value(0, "at least 1"));
         }
+
         metadata::check_metadata(lb_endpoint.metadata.as_ref(), place, findings);
         match &lb_endpoint.host_identifier {
             Some(HostIdentifier::Endpoint(endpoint)) => {
@@ -172,6 +174,7 @@ impl<'a> Assignment<'a> {
             &first_place,
             findings,
         );
+
         for (index, additional) in endpoint.additional_addresses.iter().enumerate() {
             let place = place.item("additional_addresses", index);
             let place = place.field("address");

@@ -20,6 +20,7 @@ pub(super) fn check_retry_policy(
         let problem = Problem::value(0, "at least 1");
         findings.reject(&place.field("num_retries"), problem);
     }
+
     let Some(back_off) = &policy.retry_back_off else {
         return;
     };
@@ -33,9 +34,11 @@ pub(super) fn check_retry_policy(
             None
         }
     };
+
     let Some(max) = &back_off.max_interval else {
         return;
     };
+
     let max_place = place.field("max_interval");
     let max_nanos = check_interval(max, &max_place, findings);
     if let (Some(base_nanos), Some(max_nanos)) = (base_nanos, max_nanos)

@@ -60,6 +60,7 @@ impl Walk<'_> {
         if !matches!(node.value, Tree::Map(_)) {
             return self.report_wrong_kind(node, "a mapping with the key \"@type\"");
         }
+
         match node.get(TYPE) {
             None => self.report(node.at, Problem::MissingType(guess(node))),
             Some(entry) => match &entry.node.value {

@@ -115,6 +115,7 @@ impl Walk<'_> {
         let Some(oneof) = field.containing_oneof() else {
             return true;
         };
+
         let second_field = field.name().to_owned();
         let oneof = oneof.name().to_owned();
         match oneofs.insert(oneof.clone(), second_field.clone()) {

@@ -56,6 +56,7 @@ impl Walk<'_> {
         if self.charge(node.at, MESSAGE).is_none() {
             return Some(None);
         }
+
         Some(match name {
             "Any" => self.read_any(message, node),
             "Duration" => {

@@ -138,6 +138,7 @@ impl<'a> Lines<'a> {
                 break;
             }
         }
+
         expected.reverse();
         let fits = expected.contains(&indent) || expected.is_empty();
         (!fits).then_some((

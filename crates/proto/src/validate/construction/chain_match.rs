@@ -22,6 +22,7 @@ pub(super) fn check_duplicates(walk: &mut Walk, listener: &DynamicMessage) {
     if has(listener, "filter_chain_matcher") {
         return;
     }
+
     let mut first_chains = HashMap::new();
     for (index, chain) in messages(listener, "filter_chains").into_iter().enumerate() {
         if has_condition(chain) {

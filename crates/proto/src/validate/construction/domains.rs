@@ -21,6 +21,7 @@ pub(super) fn check_duplicates(walk: &mut Walk, route: &DynamicMessage) {
     if has(route, "vhds") {
         return;
     }
+
     let mut hosts_by_domain = HashMap::new();
     for (host_index, host) in messages(route, "virtual_hosts").into_iter().enumerate() {
         if has_condition(host) {
