@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderMap, StatusCode, Uri, header};
 use trunkline::checked::{FirstOfPart, Form, Removal, ResourceEdit};
-use trunkline::{Lifetime, Name};
+use trunkline::{Connection, Lifetime, Name};
 use trunkline_proto::text::Format;
 
 use super::accept::BodyText;
@@ -25,6 +25,7 @@ use crate::kinds;
 /// the contents before it.
 pub(super) async fn apply(
     State(admin): State<Shared>,
+    Extension(connection): Extension<Connection>,
     Extension(who): Extension<Who>,
     uri: Uri,
     headers: HeaderMap,
@@ -46,7 +47,7 @@ pub(super) async fn apply(
         missing_ok: query.is_on("missing_ok")?,
     };
 
-    let body = bodies::read(&admin, body, admin.body_limit).await?;
+    let body = bodies::read(&admin, &connection, body, admin.body_limit).await?;
     options.hash_request(&uri, &body.bytes);
     let form = match read_body_form(&headers) {
         Form::Binary => Form::Part(read_first_position(&query)?),
