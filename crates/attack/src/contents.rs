@@ -47,7 +47,7 @@ async fn apply(admin: &Door, resources: Vec<Value>) -> Result<()> {
     let answer = admin::post(admin, path, "application/json", Bytes::from(body)).await?;
     match answer.is_good() {
         true => Ok(()),
-        false => Err(Error::Ended(format!(
+        false => Err(Error::Refused(format!(
             "{path}: {} {}",
             answer.status,
             answer.text()

@@ -29,6 +29,9 @@ pub(crate) enum Error {
     /// The server ended a gRPC stream with this status.
     #[error("the server ended the stream: {0}")]
     Ended(String),
+    /// The server answered a request over HTTP/1.1 with this refusal.
+    #[error("the server refused a request: {0}")]
+    Refused(String),
     /// The server did not answer in time.
     #[error("no answer within {0} s")]
     Late(u64),

@@ -81,7 +81,7 @@ impl Ledger {
     pub(crate) fn fail(&self, error: &Error) {
         let mut entries = self.lock();
         match error {
-            Error::Ended(_) => entries.faults.refused += 1,
+            Error::Refused(_) => entries.faults.refused += 1,
             _ => entries.faults.unanswered += 1,
         }
         entries.reason = Some(error.to_string());
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_change_that_is_refused_is_told_from_one_without_an_answer() {
         let ledger = Ledger::default();
-        ledger.fail(&Error::Ended("503".into()));
+        ledger.fail(&Error::Refused("503".into()));
         ledger.fail(&Error::Late(30));
         let faults = ledger.faults();
         assert_eq!((faults.refused, faults.unanswered), (1, 1));

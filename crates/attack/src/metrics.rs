@@ -32,7 +32,7 @@ impl Sample {
         let answer = admin::get(door, "/metrics").await?;
         match answer.is_good() {
             true => Ok(Self::parse(&answer.text())),
-            false => Err(Error::Ended(format!("/metrics: {}", answer.status))),
+            false => Err(Error::Refused(format!("/metrics: {}", answer.status))),
         }
     }
 

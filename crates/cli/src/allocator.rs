@@ -6,8 +6,9 @@
 //! | glibc | its own | every page of 4 KiB on which nothing is in use |
 //! | another | mimalloc, as musl's is slow | the same of pages of 64 KiB to 4 MiB |
 //!
-//! Events, load reports and replaced bodies live on among what a burst lets go
-//! of, and each keeps its page.
+//! Load reports and replaced bodies live on among what a burst lets go of, and
+//! each keeps its page. So what is kept in numbers is best kept in blocks, as
+//! events are.
 #![allow(
     unsafe_code,
     reason = "no crate of the program has safe functions for these calls"

@@ -144,6 +144,7 @@ fn bounds_table(settings: &Settings) -> Vec<Bound> {
         row(Address, "questions that are worked on", "half of all".to_owned(), "they wait", "", uncounted),
         row(Address, "questions that wait, and how long", format!("{}, {}", questions.peer_waiting, format_time(questions.patience)), "503, or `RESOURCE_EXHAUSTED`", "", Counted(Limit::Questions)),
         row(Address, "bytes of answers that are not read", share(questions.peer_bytes, 2 * bounds::ANSWERS_PART), "503, or `RESOURCE_EXHAUSTED`", "", Counted(Limit::AnswerBytes)),
+        row(Address, "bytes of bodies of the admin API that arrive", "7/8 of all, or as much as it leaves".to_owned(), "503", "", Counted(Limit::Bodies)),
 
         row(Process, "memory", "that of the cgroup".to_owned(), "at nine tenths of it new streams, large answers and names that do not exist are refused; what is served stays", "memory_limit", Counted(Limit::Memory)),
         row(Process, "connections to the addresses of xDS", format_number(limits.connections), "one more is closed, or one without a request of the address that has the most", "max_connections", Counted(Limit::Connections)),

@@ -69,6 +69,6 @@ async fn post(field: &Field, body: Bytes) -> Result<()> {
             field.note_taken(1);
             Ok(())
         }
-        false => Err(Error::Ended(format!("HTTP {}", answer.status))),
+        false => Err(Error::Refused(format!("HTTP {}", answer.status))),
     }
 }

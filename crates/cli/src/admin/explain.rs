@@ -1,5 +1,6 @@
 //! Why a client gets what it gets, as JSON; in full for a host on demand.
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -9,7 +10,7 @@ use trunkline::checked::Form;
 use trunkline::explain::{
     Asker, BaseExplained, Connected, ExplainError, Explained, Hidden, HostOnStream,
 };
-use trunkline::{Name, Resource, Server, TypeUrl};
+use trunkline::{Connection, Name, Resource, Server, TypeUrl};
 use trunkline_core::database::{HostCandidate, HostForm, MatchedHost};
 use trunkline_core::hosts::Domain;
 use trunkline_core::params::{Constraints, Params};
@@ -158,6 +159,7 @@ impl Subject {
 /// this node would get. It need not be connected.
 pub(super) async fn explain_node(
     State(admin): State<Shared>,
+    Extension(connection): Extension<Connection>,
     asking: Asking,
     uri: Uri,
     headers: HeaderMap,
@@ -168,7 +170,7 @@ pub(super) async fn explain_node(
     let Form::Text(format) = write::read_body_form(&headers) else {
         return Err(Refusal::bad("a node is asked about in YAML or JSON"));
     };
-    let body = bodies::read(&admin, body, NODE_BYTES.min(admin.body_limit)).await?;
+    let body = bodies::read(&admin, &connection, body, NODE_BYTES.min(admin.body_limit)).await?;
 
     let answer = move || {
         let node = read_node(format, &body.bytes)?;

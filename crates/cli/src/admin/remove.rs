@@ -9,7 +9,7 @@ use axum::response::Response;
 use http::{HeaderMap, StatusCode, Uri};
 use serde::Deserialize;
 use trunkline::checked::{Document, Removal, ResourceEdit};
-use trunkline::{Name, Resource, Server, TypeUrl};
+use trunkline::{Connection, Name, Resource, Server, TypeUrl};
 use trunkline_core::params::Constraints;
 
 use super::error::Refusal;
@@ -75,6 +75,7 @@ struct RemovalEntry {
 /// any types. If one does not exist, removes none, unless `missing_ok` is on.
 pub(super) async fn delete_listed(
     State(admin): State<Shared>,
+    Extension(connection): Extension<Connection>,
     Extension(who): Extension<Who>,
     uri: Uri,
     headers: HeaderMap,
@@ -83,7 +84,7 @@ pub(super) async fn delete_listed(
     let query = Query::read(&uri, &[&["missing_ok"][..], &OPTIONS].concat())?;
     let mut options = Options::read(&query, &headers)?;
     let missing_ok = query.is_on("missing_ok")?;
-    let body = bodies::read(&admin, body, admin.body_limit).await?;
+    let body = bodies::read(&admin, &connection, body, admin.body_limit).await?;
     options.hash_request(&uri, &body.bytes);
     let names = super::run_blocking(move || parse_list(&body.bytes)).await??;
     remove(admin, who, options, RemovedNames { names, missing_ok }).await

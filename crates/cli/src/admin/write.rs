@@ -9,7 +9,7 @@ use axum::response::Response;
 use http::{HeaderMap, StatusCode, Uri, header};
 use tokio::sync::OwnedMutexGuard;
 use trunkline::checked::{Document, Finding, FirstOfPart, Form, Removal, ResourceEdit};
-use trunkline::{Lifetime, Name};
+use trunkline::{Connection, Lifetime, Name};
 use trunkline_proto::text::Format;
 
 use super::accept::BodyText;
@@ -27,6 +27,7 @@ use crate::kinds;
 /// the contents before it.
 pub(super) async fn apply(
     State(admin): State<Shared>,
+    Extension(connection): Extension<Connection>,
     Extension(who): Extension<Who>,
     uri: Uri,
     headers: HeaderMap,
@@ -48,7 +49,7 @@ pub(super) async fn apply(
         missing_ok: query.is_on("missing_ok")?,
     };
 
-    let body = bodies::read(&admin, body, admin.body_limit).await?;
+    let body = bodies::read(&admin, &connection, body, admin.body_limit).await?;
     options.hash_request(&uri, &body.bytes);
     let form = match read_body_form(&headers) {
         Form::Binary => Form::Part(read_first_position(&query)?),

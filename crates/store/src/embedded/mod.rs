@@ -55,9 +55,10 @@ use tables::{
 const FILE: &str = "contents.redb";
 /// The name of the file until it has its tables.
 const NEW_FILE: &str = "contents.redb.new";
-/// Memory for pages of the file. The contents are in the server's memory, so
-/// pages are read again only for the history.
-const CACHE: usize = 32 << 20;
+/// Memory for pages of the file, which fills as changes are written, and stays
+/// full. The contents are in the memory of the server, and what is read again,
+/// the pages above the rows of a change, the system has as well.
+const CACHE: usize = 8 << 20;
 
 /// The most rows that a small change changes.
 const SMALL: usize = 4;

@@ -10,7 +10,7 @@ use trunkline_core::resource::TypeUrl;
 
 use super::entry::{ClientStream, LogEvent};
 use super::reader::Reader;
-use super::ring::{Ring, Start, StartError};
+use super::ring::{NewEvent, Ring, Start, StartError};
 use crate::server::{Acknowledged, ChangeCounts, Changed, Hooks, Peer, Report};
 
 /// The maximum of variants that one event lists; the others are counted only.
@@ -88,7 +88,7 @@ impl EventLog {
 
     /// Adds an event, and wakes readers. Forgets old events beyond the limits.
     pub(super) fn append(&self, event: LogEvent) {
-        let event = Arc::new(event);
+        let event = NewEvent::new(event);
         let mut forgotten = self.shared.lock().push(event);
         // Each is freed without the lock, since an event may have many names.
         while forgotten.take().is_some() {

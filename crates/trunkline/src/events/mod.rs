@@ -10,12 +10,13 @@
 //! | file | concern |
 //! |---|---|
 //! | `entry` | an event, and its id |
+//! | `encoded`, `blocks` | how an event is kept: as bytes, in large blocks |
 //! | `ring` | the events that are kept, by number and by revision |
 //! | `log` | the ring behind a lock, and the hooks that fill it |
 //! | `reader` | a position in the log |
 //!
-//! Events are kept as values and not as texts: nothing is formatted unless
-//! somebody reads it. A reader is a number. One that is slow costs no memory,
+//! Events are kept as numbers and names, not as the texts that readers get:
+//! nothing is formatted unless somebody reads it. A reader is a number. One that is slow costs no memory,
 //! and makes nobody wait.
 //!
 //! ```
@@ -38,6 +39,8 @@
 //! # }
 //! ```
 
+mod blocks;
+mod encoded;
 mod entry;
 mod log;
 mod reader;

@@ -1,9 +1,12 @@
-//! The events that are kept: the newest, so many and so many bytes.
+//! The events that are kept: the newest, so many and so many bytes. They are
+//! kept as bytes, in blocks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::blocks::{Blocks, Span};
+use super::encoded::{decode, encode};
 use super::entry::{EventId, LogEntry, LogEvent};
 use super::log::LogLimits;
 
@@ -79,6 +82,8 @@ pub(super) struct Ring {
     log: u64,
     limits: LogLimits,
     slots: VecDeque<Slot>,
+    /// The events of the slots that are kept as bytes.
+    blocks: Blocks,
     /// How many events are forgotten; the first slot has the next number.
     forgotten: u64,
     /// The bytes of all slots, about.
@@ -95,13 +100,58 @@ pub(super) struct Ring {
 #[derive(Debug)]
 struct Slot {
     time: SystemTime,
-    event: Arc<LogEvent>,
-    bytes: usize,
-    /// The newest revision of the contents when it happened.
-    revision: u64,
+    event: Kept,
+    /// The revision that it made, if it is a change.
+    change: Option<u64>,
+    /// The newest revision that it can be about.
+    last_revision: u64,
     /// The newest revision that this event or an earlier one is about: slots
     /// are in the order of these.
     seen: u64,
+}
+
+/// How an event is kept.
+#[derive(Debug)]
+pub(super) enum Kept {
+    /// As bytes.
+    Encoded(Span),
+    /// One that has constraints, which are shared with the contents.
+    Shared(Arc<LogEvent>),
+}
+
+/// An event on its way into the ring.
+pub(super) struct NewEvent {
+    form: NewForm,
+    change: Option<u64>,
+    /// The revision of the response that it is about, if that is known.
+    about: u64,
+}
+
+enum NewForm {
+    Encoded(Vec<u8>),
+    Shared(Arc<LogEvent>),
+}
+
+impl NewEvent {
+    /// Makes an event ready, so that a ring has to copy its bytes only.
+    pub(super) fn new(event: LogEvent) -> Self {
+        let (change, about) = match event {
+            LogEvent::Changed { revision, .. } => (Some(revision), 0),
+            LogEvent::Acked { revision, .. } | LogEvent::Nacked { revision, .. } => {
+                (None, revision.unwrap_or(0))
+            }
+            LogEvent::Connected { .. } | LogEvent::Disconnected { .. } => (None, 0),
+        };
+        let form = match encode(&event) {
+            Some(bytes) => NewForm::Encoded(bytes),
+            None => NewForm::Shared(Arc::new(event)),
+        };
+        Self {
+            form,
+            change,
+            about,
+        }
+    }
 }
 
 /// A place in the ring.
@@ -129,6 +179,7 @@ impl Ring {
             log,
             limits,
             slots: VecDeque::new(),
+            blocks: Blocks::default(),
             forgotten: 0,
             bytes: 0,
             revision: 0,
@@ -140,25 +191,29 @@ impl Ring {
     /// Adds an event. Returns an old event that had to be forgotten for it. The
     /// caller frees that one without the lock, and calls [`Self::forget_one`]
     /// until it returns none.
-    pub(super) fn push(&mut self, event: Arc<LogEvent>) -> Option<Arc<LogEvent>> {
-        if let LogEvent::Changed { revision, .. } = *event {
+    pub(super) fn push(&mut self, event: NewEvent) -> Option<Kept> {
+        if let Some(revision) = event.change {
             self.note_revision(revision);
         }
+        // A list that is full would double for one event more.
+        let has_most = self.slots.len() >= self.limits.events;
+        let forgotten = has_most.then(|| self.forget_oldest()).flatten();
 
-        let bytes = size_of::<Slot>() + event.bytes();
-        self.bytes += bytes;
-        let mut slot = Slot {
-            time: SystemTime::now(),
-            event,
-            bytes,
-            revision: self.revision,
-            seen: 0,
-        };
-
+        let last_revision = self.revision.max(event.about);
         let last_seen = self.slots.back().map_or(0, |last| last.seen);
-        slot.seen = slot.last_revision().max(last_seen);
+        let slot = Slot {
+            time: SystemTime::now(),
+            event: match event.form {
+                NewForm::Encoded(bytes) => Kept::Encoded(self.blocks.push(&bytes)),
+                NewForm::Shared(event) => Kept::Shared(event),
+            },
+            change: event.change,
+            last_revision,
+            seen: last_revision.max(last_seen),
+        };
+        self.bytes += slot.bytes();
         self.slots.push_back(slot);
-        self.forget_one()
+        forgotten.or_else(|| self.forget_one())
     }
 
     /// Notes a revision of the contents, unless a newer one is known.
@@ -168,21 +223,28 @@ impl Ring {
 
     /// Forgets the oldest event if the ring is over its limits, and returns it.
     /// The newest event is kept even if it alone is over a limit.
-    pub(super) fn forget_one(&mut self) -> Option<Arc<LogEvent>> {
+    pub(super) fn forget_one(&mut self) -> Option<Kept> {
         let is_full = self.slots.len() > self.limits.events || self.bytes > self.limits.bytes;
         if !is_full || self.slots.len() < 2 {
             return None;
         }
+        self.forget_oldest()
+    }
 
+    /// Forgets the oldest event, and returns it.
+    fn forget_oldest(&mut self) -> Option<Kept> {
         let slot = self.slots.pop_front()?;
         self.forgotten += 1;
-        self.bytes -= slot.bytes;
-        let complete_after = match *slot.event {
-            LogEvent::Changed { revision, .. } => {
+        self.bytes -= slot.bytes();
+        if let Kept::Encoded(_) = slot.event {
+            self.blocks.pop();
+        }
+        let complete_after = match slot.change {
+            Some(revision) => {
                 self.forgotten_change = self.forgotten_change.max(revision);
                 revision
             }
-            _ => slot.last_revision() + 1,
+            None => slot.last_revision + 1,
         };
         self.complete_after = self.complete_after.max(complete_after);
         Some(slot.event)
@@ -255,18 +317,23 @@ impl Ring {
         let mut entries = Vec::new();
         let mut bytes = 0;
         for slot in self.slots.iter().skip(first_index).take(MOST_IN_BATCH) {
-            bytes += slot.bytes;
+            bytes += slot.bytes();
             if bytes > MOST_BATCH_BYTES && !entries.is_empty() {
                 break;
             }
             passed += 1;
-            if slot.is_after(place.floor) {
-                entries.push(LogEntry {
-                    id: self.id(passed),
-                    time: slot.time,
-                    event: Arc::clone(&slot.event),
-                });
+            if !slot.is_after(place.floor) {
+                continue;
             }
+            let event = match &slot.event {
+                Kept::Encoded(span) => decode(self.blocks.get(*span)).map(Arc::new),
+                Kept::Shared(event) => Some(Arc::clone(event)),
+            };
+            entries.extend(event.map(|event| LogEntry {
+                id: self.id(passed),
+                time: slot.time,
+                event,
+            }));
         }
 
         Ok(Batch {
@@ -306,23 +373,22 @@ impl Place {
 }
 
 impl Slot {
+    /// Returns about how many bytes of memory the event takes.
+    fn bytes(&self) -> usize {
+        let event = match &self.event {
+            Kept::Encoded(span) => span.len(),
+            Kept::Shared(event) => event.bytes(),
+        };
+        size_of::<Self>() + event
+    }
+
     /// Returns whether the event came after the change with a revision. An ACK
     /// of that change did, even if it was told of sooner: streams do not wait
     /// for the hooks of a change.
     fn is_after(&self, revision: u64) -> bool {
-        match *self.event {
-            LogEvent::Changed { revision: made, .. } => made > revision,
-            _ => self.last_revision() >= revision,
-        }
-    }
-
-    /// Returns the newest revision that the event can be about.
-    fn last_revision(&self) -> u64 {
-        match *self.event {
-            LogEvent::Acked { revision, .. } | LogEvent::Nacked { revision, .. } => {
-                self.revision.max(revision.unwrap_or(0))
-            }
-            _ => self.revision,
+        match self.change {
+            Some(made) => made > revision,
+            None => self.last_revision >= revision,
         }
     }
 }

@@ -190,7 +190,7 @@ fn changes_are_found_by_revision_although_other_events_are_forgotten() {
 #[test]
 fn bytes_are_bounded_and_a_change_of_many_is_counted() {
     let limits = LogLimits {
-        bytes: 100_000,
+        bytes: 50_000,
         ..LogLimits::default()
     };
     let log = EventLog::new(limits);
