@@ -11,7 +11,9 @@ use redb::{
 use trunkline::{Store as _, StoreError};
 
 use super::error::Failed;
-use super::tables::{BODIES, CHANGES, CONTENTS, FILES, HEAD, KEYS, LEASES, TRANSACTIONS};
+use super::tables::{
+    BODIES, BODY_INDEX, CHANGES, CONTENTS, FILES, HEAD, KEYS, LEASES, TRANSACTIONS,
+};
 use super::{EmbeddedStore, FILE, guarded, io_error, make_dir, make_file, sync_dir};
 
 /// Records that are copied in one transaction.
@@ -47,6 +49,7 @@ pub(super) fn back_up(from: &Database, path: &Path) -> Result<fs::File, StoreErr
 /// Copies all tables.
 fn copy_all(source: &ReadTransaction, target: &Database) -> Result<(), Failed> {
     copy_table(source, target, CONTENTS)?;
+    copy_table(source, target, BODY_INDEX)?;
     copy_table(source, target, BODIES)?;
     copy_table(source, target, TRANSACTIONS)?;
     copy_table(source, target, CHANGES)?;
@@ -57,10 +60,10 @@ fn copy_all(source: &ReadTransaction, target: &Database) -> Result<(), Failed> {
 }
 
 /// Copies one table, with a transaction for each batch of records.
-fn copy_table<K: redb::Key + 'static>(
+fn copy_table<K: redb::Key + 'static, V: redb::Value + 'static>(
     source: &ReadTransaction,
     target: &Database,
-    table: TableDefinition<'static, K, &'static [u8]>,
+    table: TableDefinition<'static, K, V>,
 ) -> Result<(), Failed> {
     let source = match source.open_table(table) {
         // A release before this table has made the file.

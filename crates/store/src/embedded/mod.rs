@@ -8,9 +8,11 @@
 //! | file | concern |
 //! |---|---|
 //! | `tables`, `message`, `row_value` | what is in the file |
+//! | `bodies` | bodies that are out of service |
 //! | `codec` | rows to records and back |
 //! | `seal` | finds records that are not what was written |
 //! | `write`, `read` | transactions in, contents and history out |
+//! | `upgrade` | files of an earlier format |
 //! | `undo` | transactions that were refused, and are there |
 //! | `served_files` | what is served of files |
 //! | `copy` | backups, and their way back |
@@ -20,6 +22,7 @@
 //! After an error of the system, such as a full disk, the file is opened again
 //! for the next access, at the last transaction that was committed.
 
+mod bodies;
 mod codec;
 mod copy;
 mod error;
@@ -30,6 +33,7 @@ mod seal;
 mod served_files;
 mod tables;
 mod undo;
+mod upgrade;
 mod write;
 
 use std::fmt;
@@ -48,7 +52,8 @@ use error::Failed;
 use read::Head;
 pub(crate) use served_files::{ServedChange, ServedFile};
 use tables::{
-    BODIES, CHANGES, CONTENTS, FILES, FORMAT, FORMAT_KEY, HEAD, KEYS, LEASES, TRANSACTIONS, Tables,
+    BODIES, BODY_INDEX, CHANGES, CONTENTS, FILES, FORMAT, FORMAT_KEY, HEAD, KEYS, LEASES,
+    TRANSACTIONS, Tables,
 };
 
 /// The name of the file in its directory.
@@ -163,8 +168,8 @@ impl EmbeddedStore {
         Ok(Arc::clone(database.insert(Arc::new(opened))))
     }
 
-    /// Opens the file and checks its pages. A file of an unknown format is an
-    /// error.
+    /// Opens the file and checks its pages. A file of the earlier format is
+    /// upgraded; one of an unknown format is an error.
     fn open_checked(&self) -> Result<Database, Failed> {
         // The engine would make a new database of an empty file.
         let len = fs::metadata(&self.path).map_err(redb::Error::Io)?.len();
@@ -174,7 +179,7 @@ impl EmbeddedStore {
 
         let mut database = (self.open)(&self.path)?;
         let format = read_format(&database.begin_read()?)?;
-        if format != FORMAT {
+        if ![FORMAT, upgrade::OLD_FORMAT].contains(&format) {
             return Err(Failed::Store(StoreError::Newer {
                 what: self.path.display().to_string(),
                 found: format,
@@ -185,6 +190,9 @@ impl EmbeddedStore {
         // A page that is in use but listed as free would be overwritten.
         if !database.check_integrity()? {
             return Err(Failed::damaged("the file", "its pages do not add up"));
+        }
+        if format == upgrade::OLD_FORMAT {
+            upgrade::upgrade(&database)?;
         }
         Ok(database)
     }
@@ -358,6 +366,7 @@ fn make_tables(database: &Database) -> Result<(), Failed> {
         let mut head = file.open_table(HEAD)?;
         head.insert(FORMAT_KEY, &FORMAT.to_le_bytes()[..])?;
         file.open_table(CONTENTS)?;
+        file.open_table(BODY_INDEX)?;
         file.open_table(BODIES)?;
         file.open_table(TRANSACTIONS)?;
         file.open_table(CHANGES)?;

@@ -11,14 +11,13 @@ use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata as _};
 use trunkline::checked::{Row, RowChange, RowKey};
 use trunkline::{Kept, LeaseTtl, Repeatable, StoreError, TransactionInfo};
 
+use super::bodies;
 use super::codec::{RowReader, hash_of};
 use super::error::Failed;
 use super::message::{ChangesRecord, HeadRecord, KeyRecord, RowRecord, TransactionRecord};
 use super::row_value;
 use super::seal::{self, unseal};
-use super::tables::{
-    BODIES, CHANGES, CONTENTS, HEAD, HEAD_KEY, KEYS, LEASES, TRANSACTIONS, part_key,
-};
+use super::tables::{CHANGES, CONTENTS, HEAD, HEAD_KEY, KEYS, LEASES, TRANSACTIONS, part_key};
 
 /// Rows that one thread reads at a time.
 const BATCH: usize = 1 << 14;
@@ -211,7 +210,7 @@ pub(super) fn changes(
     };
     let record = transaction_of(revision, record.value())?;
     let table = file.open_table(CHANGES)?;
-    let mut bodies = Bodies {
+    let mut bodies = ChangeBodies {
         known: HashMap::new(),
         file,
     };
@@ -250,12 +249,12 @@ pub(super) fn changes(
 }
 
 /// The bodies of changes.
-struct Bodies<'a> {
+struct ChangeBodies<'a> {
     known: HashMap<u128, Bytes>,
     file: &'a ReadTransaction,
 }
 
-impl Bodies<'_> {
+impl ChangeBodies<'_> {
     /// Returns the body of a row, from those out of service or those that are
     /// served. A body with another hash counts as missing, which is an error.
     fn find(&mut self, key: &KeyRecord, row: &RowRecord) -> Result<Bytes, Failed> {
@@ -263,10 +262,8 @@ impl Bodies<'_> {
         if let Some(body) = self.known.get(&hash) {
             return Ok(body.clone());
         }
-        let body = match self.file.open_table(BODIES)?.get(hash)? {
-            Some(value) => Some(Bytes::copy_from_slice(
-                value.value().get(8..).unwrap_or(&[]),
-            )),
+        let body = match bodies::read(self.file, hash, Bytes::copy_from_slice)? {
+            Some(body) => Some(body),
             None => self.find_served(key)?,
         };
         let body = body.filter(|body| seal::hash(body) == hash);

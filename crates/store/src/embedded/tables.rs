@@ -4,7 +4,8 @@
 //! |---|---|---|
 //! | `head` | `format`, `head` | the format of the file; what all rows together are |
 //! | `contents` | origin, type, name, variant | the row with its body: the newest revision |
-//! | `bodies` | hash | a body that a kept transaction replaced or removed, and how often |
+//! | `body-index` | hash | how many kept changes replaced or removed the body, and its number |
+//! | `old-bodies` | number | the body, in the order in which bodies went out of service |
 //! | `transactions` | revision | who, when, from where |
 //! | `changes` | revision, part | what: rows before and after, bodies by their hashes |
 //! | `leases` | origin | how long its lease lasts |
@@ -12,18 +13,23 @@
 //! | `files` | file, part | what is served of the file |
 //!
 //! A body is written once: with its row as long as it is served, then in
-//! `bodies` as long as a transaction is kept that took it out of service.
+//! `old-bodies` as long as a transaction is kept that took it out of service.
+//! Files of format 1 had these bodies by their hashes, in a table `bodies`.
 
 use redb::{Table, TableDefinition, WriteTransaction};
 
+use super::bodies::Bodies;
 use super::error::Failed;
 
 /// The newest format of the file that is known.
-pub(super) const FORMAT: u64 = 1;
+pub(super) const FORMAT: u64 = 2;
 
 pub(super) const HEAD: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("head");
 pub(super) const CONTENTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("contents");
-pub(super) const BODIES: TableDefinition<'_, u128, &[u8]> = TableDefinition::new("bodies");
+/// The number of changes that need a body, and the number of the body.
+pub(super) const BODY_INDEX: TableDefinition<'_, u128, (u64, u64)> =
+    TableDefinition::new("body-index");
+pub(super) const BODIES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("old-bodies");
 pub(super) const TRANSACTIONS: TableDefinition<'_, u64, &[u8]> =
     TableDefinition::new("transactions");
 pub(super) const CHANGES: TableDefinition<'_, (u64, u32), &[u8]> = TableDefinition::new("changes");
@@ -47,7 +53,7 @@ pub(super) struct Tables<'a> {
     pub(super) file: &'a WriteTransaction,
     pub(super) head: Table<'a, &'static str, &'static [u8]>,
     pub(super) contents: Table<'a, &'static [u8], &'static [u8]>,
-    pub(super) bodies: Table<'a, u128, &'static [u8]>,
+    pub(super) bodies: Bodies<'a>,
     pub(super) transactions: Table<'a, u64, &'static [u8]>,
     pub(super) changes: Table<'a, (u64, u32), &'static [u8]>,
 }
@@ -59,7 +65,7 @@ impl<'a> Tables<'a> {
             file,
             head: file.open_table(HEAD)?,
             contents: file.open_table(CONTENTS)?,
-            bodies: file.open_table(BODIES)?,
+            bodies: Bodies::open(file)?,
             transactions: file.open_table(TRANSACTIONS)?,
             changes: file.open_table(CHANGES)?,
         })

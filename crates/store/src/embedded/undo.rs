@@ -3,7 +3,6 @@
 //! is not kept.
 
 use prost::Message as _;
-use redb::ReadableTable as _;
 
 use super::codec::hash_of;
 use super::error::Failed;
@@ -12,7 +11,7 @@ use super::read::{Head, transaction_of};
 use super::row_value;
 use super::seal::unseal;
 use super::tables::{KEYS, Tables, part_key};
-use super::write::{release_body, set_lease, set_row};
+use super::write::{set_lease, set_row};
 
 /// Takes back all transactions of this revision and later ones, newest first.
 pub(super) fn undo_from(
@@ -76,11 +75,10 @@ fn undo_change(
 
     let hash = hash_of(old_row)?;
     let missing_error = || Failed::damaged("the history", "a body is missing");
-    let value = tables.bodies.get(hash)?.map(|value| {
-        let body = value.value().get(8..).unwrap_or_default();
-        row_value::write(old_row, body)
-    });
+    let value = tables
+        .bodies
+        .get(hash, |body| row_value::write(old_row, body))?;
     let value = value.ok_or_else(missing_error)?;
-    release_body(&mut tables.bodies, hash)?;
+    tables.bodies.release(hash)?;
     set_row(&mut tables.contents, head, &key, Some(&value))
 }

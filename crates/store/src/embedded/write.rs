@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use prost::Message as _;
 use redb::{ReadableTable as _, Table, WriteTransaction};
-use trunkline::checked::{Row, RowChange};
+use trunkline::checked::RowChange;
 use trunkline::{LeaseChange, StoredTransaction};
 
 use super::codec::{body_hash, hash_of, write_key, write_row};
@@ -126,11 +126,12 @@ fn add(
 }
 
 /// Applies a change to its row. A body that is replaced or removed goes to
-/// `bodies`, where the transaction finds it.
+/// the bodies out of service, where the transaction finds it.
 fn change_row(tables: &mut Tables<'_>, head: &mut Head, change: &RowChange) -> Result<(), Failed> {
     let key = write_key(&change.key).encode_to_vec();
     if let Some(old_row) = &change.before {
-        add_body(&mut tables.bodies, body_hash(&old_row.resource), old_row)?;
+        let body = old_row.resource.body.as_deref().unwrap_or_default();
+        tables.bodies.add(body_hash(&old_row.resource), body)?;
     }
     let new_value = change.after.as_ref().map(|row| {
         let body = row.resource.body.as_deref().unwrap_or_default();
@@ -161,30 +162,6 @@ pub(super) fn set_row(
         head.record.rows -= 1;
     }
     Ok(())
-}
-
-/// Adds a body that is out of service, or counts one more change that needs it.
-fn add_body(
-    bodies: &mut Table<'_, u128, &'static [u8]>,
-    hash: u128,
-    row: &Row,
-) -> Result<(), Failed> {
-    let body = row.resource.body.as_deref().unwrap_or_default();
-    let mut value = [&1u64.to_le_bytes(), body].concat();
-    let known = bodies.insert(hash, &*value)?;
-    let Some(count) = known.map(|known| count_of(known.value())) else {
-        return Ok(());
-    };
-    value[..8].copy_from_slice(&(count + 1).to_le_bytes());
-    bodies.insert(hash, &*value)?;
-    Ok(())
-}
-
-/// Returns how many changes need a body, by its value in the table.
-fn count_of(value: &[u8]) -> u64 {
-    value
-        .first_chunk()
-        .map_or(0, |count| u64::from_le_bytes(*count))
 }
 
 /// Writes a change without its bodies.
@@ -251,7 +228,7 @@ fn forget_oldest(tables: &mut Tables<'_>, head: &mut HeadRecord) -> Result<(), F
         let record = ChangesRecord::decode(value)?;
         let old_rows = record.changes.iter();
         for old_row in old_rows.filter_map(|change| change.before.as_ref()) {
-            release_body(&mut tables.bodies, hash_of(old_row)?)?;
+            tables.bodies.release(hash_of(old_row)?)?;
         }
     }
 
@@ -261,22 +238,6 @@ fn forget_oldest(tables: &mut Tables<'_>, head: &mut HeadRecord) -> Result<(), F
     let next = tables.transactions.first()?;
     head.oldest = next.map_or(0, |(revision, _)| revision.value());
     head.transactions -= 1;
-    Ok(())
-}
-
-/// Counts one change less that needs a body. The body is removed with the last
-/// change.
-pub(super) fn release_body(
-    bodies: &mut Table<'_, u128, &'static [u8]>,
-    hash: u128,
-) -> Result<(), Failed> {
-    let mut value = match bodies.remove(hash)? {
-        Some(value) if count_of(value.value()) > 1 => value.value().to_vec(),
-        _ => return Ok(()),
-    };
-    let count = count_of(&value) - 1;
-    value[..8].copy_from_slice(&count.to_le_bytes());
-    bodies.insert(hash, &*value)?;
     Ok(())
 }
 

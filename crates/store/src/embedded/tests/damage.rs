@@ -89,7 +89,7 @@ fn a_newer_format_is_refused() {
     }
     let refused = EmbeddedStore::open(dir.path(), 10).unwrap_err().to_string();
     assert!(
-        refused.ends_with("has format 9, and this release reads up to 1: use a newer one"),
+        refused.ends_with("has format 9, and this release reads up to 2: use a newer one"),
         "{refused}"
     );
 }

@@ -6,6 +6,7 @@ mod faults;
 mod linear;
 mod power;
 mod served_files;
+mod upgrade;
 
 use super::*;
 use crate::suite::{change, row, step, transaction};
