@@ -30,7 +30,7 @@ use crate::checked::ContentSet;
 /// How many times as long as making a batch its commit may take for the next
 /// batch to be committed meanwhile. A disk that is slower does better with twice
 /// as many changes in one write.
-const SLOW_COMMIT: u32 = 3;
+const SLOW_COMMIT: u32 = 6;
 
 /// Locks out all other changes: none is with the store, and none is made.
 pub(super) struct Changing<'a> {
