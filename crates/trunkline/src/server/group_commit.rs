@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A thread takes the turn first and the lock `making` then, and gives the turn
-//! away while it makes its batch. The next batch is committed meanwhile, and
+//! away while it makes its batch, unless the disk is slow. The next batch is committed meanwhile, and
 //! waits for the lock. So at most one batch is ahead of the one that is made.
 //!
 //! What failed stays in the checked contents until whoever locks them next has
@@ -30,7 +30,7 @@ use crate::checked::ContentSet;
 /// How many times as long as making a batch its commit may take for the next
 /// batch to be committed meanwhile. A disk that is slower does better with twice
 /// as many changes in one write.
-const SLOW_COMMIT: u32 = 6;
+const SLOW_COMMIT: u32 = 3;
 
 /// Locks out all other changes: none is with the store, and none is made.
 pub(super) struct Changing<'a> {
@@ -117,8 +117,9 @@ impl Shared {
     }
 
     /// Makes a batch that the store has kept, and answers those who wait for
-    /// it. The turn is handed on when half of it is made, because those who are
-    /// answered make their next changes then.
+    /// it. The turn is given away as soon as the queue has as many changes as
+    /// there are left to make: those who have their answers make their next
+    /// changes meanwhile, so the next batch is about as large as this one.
     ///
     /// The database refuses a change that resources beside the checked contents
     /// contradict. It fails with all that follow.
@@ -130,14 +131,16 @@ impl Shared {
         turn: Turn<'_>,
     ) {
         let mut turn = Some(turn);
+        let count = batch.len();
+        let is_slow_commit = commit_time > self.queue.time_to_make(count) * SLOW_COMMIT;
         let begin = Instant::now();
-        let half = batch.len() / 2;
         let refusal = batch.make(|nth, author, changes, accepted| {
-            if nth == half && commit_time < begin.elapsed() * 2 * SLOW_COMMIT {
+            if !is_slow_commit && self.queue.len() >= count - nth {
                 turn = None;
             }
             self.apply_allowed(author, changes, accepted)
         });
+        self.queue.note_time_to_make(count, begin.elapsed());
         let Some(refusal) = refusal else {
             return;
         };

@@ -6,8 +6,9 @@
 //! waits until there are none. One that found nothing to change may rest on what
 //! is in the queue: it follows the queue, and is refused if that is not kept.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use trunkline_core::change::Change;
 use trunkline_core::database::ApplyError;
@@ -24,6 +25,8 @@ pub(super) struct Queue {
     /// Locked by the thread that commits the queue. Locked after the contents
     /// of all origins, and before other changes are locked out.
     turn: Mutex<()>,
+    /// The nanoseconds that the database took for a change, lately.
+    make_nanos: AtomicU64,
 }
 
 #[derive(Default)]
@@ -162,6 +165,28 @@ impl Queue {
         let first_change = state.entries.first().map(|entry| &entry.pending.slot);
         if let Some(slot) = first_change.or(state.followers.first()) {
             slot.offer_turn();
+        }
+    }
+
+    /// Returns the number of changes in the queue.
+    pub(super) fn len(&self) -> usize {
+        self.lock().entries.len()
+    }
+
+    /// Returns how long the database takes for so many changes; zero if it has
+    /// not made any yet.
+    pub(super) fn time_to_make(&self, count: usize) -> Duration {
+        let nanos = self.make_nanos.load(Ordering::Relaxed);
+        Duration::from_nanos(nanos.saturating_mul(count as u64))
+    }
+
+    /// Notes how long the database took for so many changes. None are ignored.
+    pub(super) fn note_time_to_make(&self, count: usize, time: Duration) {
+        let nanos = time.as_nanos().checked_div(count as u128);
+        if let Some(nanos) = nanos {
+            let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+            // A guess: who reads an older one decides a little worse.
+            self.make_nanos.store(nanos, Ordering::Relaxed);
         }
     }
 
