@@ -85,12 +85,12 @@ pub fn encode(message: &DynamicMessage) -> Result<Vec<u8>, CanonicalError> {
     Ok(bytes)
 }
 
-type Written = Result<(), CanonicalError>;
+type WriteResult = Result<(), CanonicalError>;
 
 /// Appends the canonical bytes of a message; of a proto2 message, the bytes by
 /// `prost-reflect`. `depth` is the number of enclosing messages, through every
 /// `Any`.
-fn write_message(message: &DynamicMessage, depth: usize, output: &mut Vec<u8>) -> Written {
+fn write_message(message: &DynamicMessage, depth: usize, output: &mut Vec<u8>) -> WriteResult {
     if depth >= MAX_DEPTH {
         return Err(CanonicalError::TooDeep);
     }
@@ -157,7 +157,7 @@ fn write_field(
     value: &Value,
     depth: usize,
     output: &mut Vec<u8>,
-) -> Written {
+) -> WriteResult {
     let number = field.number();
     let kind = field.kind();
     match value {
@@ -184,7 +184,7 @@ fn write_map(
     map: &HashMap<MapKey, Value>,
     depth: usize,
     output: &mut Vec<u8>,
-) -> Written {
+) -> WriteResult {
     let Kind::Message(descriptor) = field.kind() else {
         return Ok(());
     };
@@ -222,7 +222,7 @@ fn write_value(
     value: &Value,
     depth: usize,
     output: &mut Vec<u8>,
-) -> Written {
+) -> WriteResult {
     match value {
         Value::Message(message) => {
             let mut bytes = Vec::new();
@@ -231,6 +231,7 @@ fn write_value(
         }
         Value::String(text) => wire::string::encode(number, text, output),
         Value::Bytes(bytes) => wire::bytes::encode(number, bytes, output),
+
         scalar => {
             let wire_type = match kind {
                 Kind::Fixed32 | Kind::Sfixed32 | Kind::Float => WireType::ThirtyTwoBit,
@@ -254,6 +255,7 @@ fn write_number(kind: &Kind, value: &Value, output: &mut Vec<u8>) {
         (Kind::Sfixed64, Value::I64(v)) => output.put_i64_le(*v),
         (Kind::Fixed32, Value::U32(v)) => output.put_u32_le(*v),
         (Kind::Fixed64, Value::U64(v)) => output.put_u64_le(*v),
+
         // Protobuf extends a negative number of 32 bits to 64 bits.
         (_, Value::I32(v) | Value::EnumNumber(v)) => {
             wire::encode_varint(i64::from(*v) as u64, output)
@@ -271,6 +273,7 @@ fn write_number(kind: &Kind, value: &Value, output: &mut Vec<u8>) {
     }
 }
 
+/// Encodes a number of a `sint` field: small numbers of either sign are short.
 fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }

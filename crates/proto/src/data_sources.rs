@@ -60,7 +60,7 @@ struct Walk<'a> {
 }
 
 /// Whether something changed.
-type Walked = Result<bool, CanonicalError>;
+type WalkResult = Result<bool, CanonicalError>;
 
 impl Walk<'_> {
     /// Walks a part that is one step further in, with the path of that part.
@@ -75,7 +75,7 @@ impl Walk<'_> {
     /// `depth` is the number of enclosing messages, through every `Any`. A
     /// message that nests too deep is left alone: it has no canonical form, so
     /// it is refused elsewhere.
-    fn walk_message(&mut self, message: &mut DynamicMessage, depth: usize) -> Walked {
+    fn walk_message(&mut self, message: &mut DynamicMessage, depth: usize) -> WalkResult {
         if depth > MAX_DEPTH {
             return Ok(false);
         }
@@ -97,7 +97,7 @@ impl Walk<'_> {
 
     /// Walks the messages in a value. `depth` is the number of messages around
     /// the value.
-    fn walk_value(&mut self, value: &mut Value, depth: usize) -> Walked {
+    fn walk_value(&mut self, value: &mut Value, depth: usize) -> WalkResult {
         match value {
             Value::Message(message) => self.walk_message(message, depth + 1),
             Value::List(list) => self.walk_list(list, depth),
@@ -107,7 +107,7 @@ impl Walk<'_> {
     }
 
     /// Walks the messages in a list. Skips a list of scalars.
-    fn walk_list(&mut self, list: &mut [Value], depth: usize) -> Walked {
+    fn walk_list(&mut self, list: &mut [Value], depth: usize) -> WalkResult {
         let mut changed = false;
         for (index, item) in list.iter_mut().enumerate() {
             // All items of a list are of one kind, so this list has no messages.
@@ -120,7 +120,7 @@ impl Walk<'_> {
 
     /// Walks the messages in a map in the order of its keys, so that findings
     /// are always in the same order. Skips a map of scalars.
-    fn walk_map(&mut self, map: &mut HashMap<MapKey, Value>, depth: usize) -> Walked {
+    fn walk_map(&mut self, map: &mut HashMap<MapKey, Value>, depth: usize) -> WalkResult {
         let mut changed = false;
         let mut pairs: Vec<_> = map.iter_mut().collect();
         pairs.sort_by_key(|(key, _)| *key);
@@ -136,7 +136,7 @@ impl Walk<'_> {
     /// Walks the message in an `Any`, and encodes the message again if it
     /// changed. A body that cannot be decoded, or has an unknown type, stays
     /// unchanged.
-    fn walk_any(&mut self, any: &mut DynamicMessage, depth: usize) -> Walked {
+    fn walk_any(&mut self, any: &mut DynamicMessage, depth: usize) -> WalkResult {
         let Some((type_url, body)) = any_parts(any) else {
             return Ok(false);
         };

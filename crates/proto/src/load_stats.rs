@@ -50,16 +50,16 @@ pub struct Read<'a> {
     pub refused: usize,
 }
 
-/// Reads a message of load reports. Calls `each` with the report on each
-/// cluster that is within the limits.
+/// Reads a message of load reports. Calls `handle_cluster` with the report on
+/// each cluster that is within the limits.
 ///
 /// # Errors
 /// The bytes are not such a message. Clusters before the mistake were passed to
-/// `each`.
+/// `handle_cluster`.
 pub fn read<'a>(
     mut bytes: &'a [u8],
     limits: &ReportLimits,
-    mut each: impl FnMut(ClusterStats),
+    mut handle_cluster: impl FnMut(ClusterStats),
 ) -> Result<Read<'a>, DecodeError> {
     let mut result = Read {
         node: None,
@@ -76,7 +76,7 @@ pub fn read<'a>(
             (CLUSTER_STATS, Some(cluster)) => {
                 clusters += 1;
                 match read_cluster(cluster, limits)? {
-                    Some(stats) => each(stats),
+                    Some(stats) => handle_cluster(stats),
                     None => result.refused += 1,
                 }
             }

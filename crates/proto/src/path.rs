@@ -49,10 +49,12 @@ impl Path {
         &self.steps
     }
 
+    /// Adds a step at the inner end.
     pub(crate) fn push(&mut self, step: Step) {
         self.steps.push(step);
     }
 
+    /// Removes the innermost step. Does nothing to an empty path.
     pub(crate) fn pop(&mut self) {
         self.steps.pop();
     }
@@ -87,9 +89,8 @@ impl fmt::Debug for Path {
     }
 }
 
+/// By hand: the derived form would print the descriptor of a field.
 impl fmt::Debug for Step {
-    /// Writes the steps one after another, with a dot before each name of a
-    /// field but the first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Step({self})")
     }

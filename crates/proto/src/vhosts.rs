@@ -54,7 +54,7 @@ pub fn split(route: &Bytes) -> Result<Option<Split>, DecodeError> {
             hosts.push(route.slice_ref(field.value));
         } else {
             has_vhds |= field.number == VHDS;
-            remainder.extend_from_slice(field.whole);
+            remainder.extend_from_slice(field.encoded);
         }
     }
 
@@ -77,15 +77,15 @@ pub fn rename(host: &[u8], name: &str) -> Result<Vec<u8>, DecodeError> {
     // No other name may stay, since the last value of a repeated singular field
     // counts. An error passes the filter, and is returned below.
     let is_name = |field: &Field<'_>| field.is(NAME);
-    let others = || fields(host).filter(move |field| !field.as_ref().is_ok_and(is_name));
-    let other_lens = others().map(|field| Ok(field?.whole.len()));
+    let other_fields = || fields(host).filter(move |field| !field.as_ref().is_ok_and(is_name));
+    let other_lens = other_fields().map(|field| Ok(field?.encoded.len()));
     let others_len = other_lens.sum::<Result<usize, DecodeError>>()?;
 
     // The capacity is exact, since there may be a million virtual hosts.
     let mut renamed = Vec::with_capacity(name_field_len(name) + others_len);
     put_name_field(&mut renamed, name);
-    for field in others() {
-        renamed.extend_from_slice(field?.whole);
+    for field in other_fields() {
+        renamed.extend_from_slice(field?.encoded);
     }
     Ok(renamed)
 }
@@ -114,7 +114,7 @@ pub(crate) struct Field<'a> {
     /// Its value, if it is length-delimited.
     pub(crate) value: &'a [u8],
     /// The field with its key.
-    whole: &'a [u8],
+    encoded: &'a [u8],
 }
 
 impl Field<'_> {
@@ -140,15 +140,15 @@ pub(crate) fn fields(bytes: &[u8]) -> impl Iterator<Item = Result<Field<'_>, Dec
     })
 }
 
-/// Removes the first field from `left`, which must not be empty. The value of a
-/// field that is not length-delimited is empty.
-fn take_field<'a>(left: &mut &'a [u8]) -> Result<Field<'a>, DecodeError> {
-    let unread = *left;
-    let (number, wire_type) = wire::decode_key(left)?;
-    let after_key = *left;
-    wire::skip_field(wire_type, number, left, DecodeContext::default())?;
+/// Removes the first field from `unread`, which must not be empty. The value of
+/// a field that is not length-delimited is empty.
+fn take_field<'a>(unread: &mut &'a [u8]) -> Result<Field<'a>, DecodeError> {
+    let field_start = *unread;
+    let (number, wire_type) = wire::decode_key(unread)?;
+    let value_start = *unread;
+    wire::skip_field(wire_type, number, unread, DecodeContext::default())?;
 
-    let mut value = &after_key[..after_key.len() - left.len()];
+    let mut value = &value_start[..value_start.len() - unread.len()];
     match wire_type {
         // The length is before the value. `skip_field` has checked it.
         WireType::LengthDelimited => {
@@ -161,7 +161,7 @@ fn take_field<'a>(left: &mut &'a [u8]) -> Result<Field<'a>, DecodeError> {
         number,
         wire_type,
         value,
-        whole: &unread[..unread.len() - left.len()],
+        encoded: &field_start[..field_start.len() - unread.len()],
     })
 }
 

@@ -58,20 +58,20 @@ impl Attachments {
     }
 
     /// Returns whether one of them is at one of these absolute paths.
-    pub(crate) fn any_in(&self, paths: &HashSet<PathBuf>) -> bool {
+    pub(crate) fn has_any_of(&self, paths: &HashSet<PathBuf>) -> bool {
         !paths.is_empty() && self.paths().any(|path| paths.contains(&absolute(path)))
     }
 
     /// Returns the time of the last change of an attachment that the system
     /// told of; `None` if it told of none.
-    pub(crate) fn last_told(&self, touched: &Touched) -> Option<Instant> {
+    pub(crate) fn last_touch(&self, touched: &Touched) -> Option<Instant> {
         let moments = self.paths().filter_map(|path| touched.get(&absolute(path)));
         moments.max().copied()
     }
 
-    /// Returns the hash of a file with its attachments, from the hash of its
-    /// own bytes.
-    pub(crate) fn hash_with(&self, file_hash: u128) -> u128 {
+    /// Returns the hash of a file with its attachments as they were read last,
+    /// from the hash of its own bytes.
+    pub(crate) fn last_hash(&self, file_hash: u128) -> u128 {
         let hashes = self.0.iter().map(|(path, file)| (path, file.hash));
         hash_all(file_hash, hashes)
     }
@@ -269,11 +269,11 @@ mod tests {
         // The hash is that of what was read, so the other contents differ.
         let attachments = reader.finish();
         assert_eq!(attachments.paths().count(), 7);
-        assert_ne!(attachments.hash_with(1), attachments.hash_now(1));
+        assert_ne!(attachments.last_hash(1), attachments.hash_now(1));
         fs::write(path("a"), "contents").unwrap();
-        assert_eq!(attachments.hash_with(1), attachments.hash_now(1));
+        assert_eq!(attachments.last_hash(1), attachments.hash_now(1));
         fs::write(path("none"), "here").unwrap();
-        assert_ne!(attachments.hash_with(1), attachments.hash_now(1));
+        assert_ne!(attachments.last_hash(1), attachments.hash_now(1));
     }
 
     #[test]
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_file_without_attachments_has_its_own_hash() {
-        assert_eq!(Attachments::default().hash_with(7), 7);
+        assert_eq!(Attachments::default().last_hash(7), 7);
         assert_eq!(Attachments::default().hash_now(7), 7);
     }
 
@@ -309,7 +309,7 @@ mod tests {
         assert!(attachments.update_stamps());
         assert!(!attachments.update_stamps());
         let touched = HashSet::from([place.path().join("a")]);
-        assert!(attachments.any_in(&touched));
-        assert!(!attachments.any_in(&HashSet::from([document])));
+        assert!(attachments.has_any_of(&touched));
+        assert!(!attachments.has_any_of(&HashSet::from([document])));
     }
 }

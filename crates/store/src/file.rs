@@ -44,7 +44,7 @@ pub(crate) struct File {
     /// without a mistake. `None` if it had none so far.
     pub(crate) served: Option<usize>,
     /// The hash of that state as the store has it.
-    pub(crate) kept: Option<u64>,
+    pub(crate) kept_hash: Option<u64>,
     /// Whether that state is a text that ends in a newline.
     pub(crate) ends_line: bool,
     pub(crate) errors: Vec<Finding>,
@@ -56,6 +56,7 @@ pub(crate) struct File {
     pub(crate) located_errors: Located,
     /// Values that no variant of a name in it serves.
     pub(crate) unserved: Vec<Finding>,
+    /// Since when it is bad, or when the contents of a good file were taken.
     pub(crate) since: Option<SystemTime>,
 }
 
@@ -77,14 +78,14 @@ pub(crate) enum NewState {
 
 impl File {
     /// Records the stamp of the file, and those of its attachments. If one of
-    /// them has changed, or the system `told` of a change, the file is unread
-    /// since then.
-    pub(crate) fn note_stamp(&mut self, stamp: Stamp, told: Option<Instant>) {
+    /// them has changed, or the system told of a change, the file is unread
+    /// since then. `last_touch` is the time of the change that it told of.
+    pub(crate) fn note_stamp(&mut self, stamp: Stamp, last_touch: Option<Instant>) {
         let any_attached_changed = self.attachments.update_stamps();
         let is_same = self.stamp.as_ref() == Some(&stamp) && !any_attached_changed;
         self.stamp = Some(stamp);
-        match told {
-            Some(told) => self.unread_since = Some(told),
+        match last_touch {
+            Some(touch) => self.unread_since = Some(touch),
             // Without a notification, the time of the change is unknown, and
             // now is the safe assumption.
             None if !is_same => self.unread_since = Some(Instant::now()),

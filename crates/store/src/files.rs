@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::read::Outcome;
 use crate::read_all::read_all;
 use crate::recall::Keeper;
-use crate::scan::{Found, Scan};
+use crate::scan::{FoundFile, Scan};
 use crate::target::Target;
 
 /// All files below some paths.
@@ -27,7 +27,7 @@ pub struct Files {
     /// Where the files are settled.
     pub(crate) target: Target,
     /// Paths that could not be scanned, and since when.
-    pub(crate) failed: BTreeMap<PathBuf, (Finding, SystemTime)>,
+    pub(crate) failures: BTreeMap<PathBuf, (Finding, SystemTime)>,
     pub(crate) loaded: bool,
     /// Keeps what is served of the files; `None` if nobody does.
     pub(crate) keeper: Option<Keeper>,
@@ -70,7 +70,7 @@ impl Files {
             options,
             files: BTreeMap::new(),
             target: Target::Set(Box::default()),
-            failed: BTreeMap::new(),
+            failures: BTreeMap::new(),
             loaded: false,
             keeper: None,
             put_off_since: None,
@@ -158,12 +158,12 @@ impl Files {
     /// paths that could not be scanned. `touched` is `None` on a second scan:
     /// then only files that changed after the first one are read.
     fn reread(&mut self, scan: Scan, touched: Option<&Touched>, last_try: bool) -> Reread {
-        self.note_failed(&scan);
+        self.note_failures(&scan);
         let mut reread = Reread {
             unstable: self.note_missing(&scan, last_try),
             ..Reread::default()
         };
-        let found_files = self.note_found(scan, touched, last_try);
+        let found_files = self.note_stamps(scan, touched, last_try);
         reread.unstable |= found_files.unstable;
         reread.any_changed = !found_files.due.is_empty();
 
@@ -180,16 +180,15 @@ impl Files {
     /// Proposes the new states of files. A file that is rejected is bad, and is
     /// proposed again by the next call.
     pub(crate) fn settle(&mut self) {
-        let mut changed: Vec<_> = self
-            .files
-            .iter()
-            .filter(|(_, file)| file.new_state.is_some())
+        let files = self.files.iter();
+        let changed_files = files.filter(|(_, file)| file.new_state.is_some());
+        let mut proposals: Vec<_> = changed_files
             .map(|(id, file)| (file.was_turned_down, FileId::clone(id)))
             .collect();
         // The first of two that contradict each other wins: a file that was
         // turned down before comes last.
-        changed.sort();
-        let ids: Vec<FileId> = changed.into_iter().map(|(_, id)| id).collect();
+        proposals.sort();
+        let ids: Vec<FileId> = proposals.into_iter().map(|(_, id)| id).collect();
 
         let edits = ids.iter().filter_map(|id| self.take_edit(id)).collect();
         // Of what was there before the start, nothing is known but what was
@@ -204,7 +203,7 @@ impl Files {
             origin: ORIGIN,
             edits,
             dangling: self.options.dangling,
-            is_complete: self.failed.is_empty() && self.is_all_known(&ids),
+            is_complete: self.failures.is_empty() && self.is_all_known(&ids),
             effect,
             guard: match knows_earlier && self.options.guard {
                 true => Guard::On,
@@ -324,7 +323,7 @@ impl Files {
         for root in &self.roots {
             let name = root.display().to_string().into();
             let finding = Finding::whole(&name, fault.clone());
-            self.failed.insert(root.clone(), (finding, now));
+            self.failures.insert(root.clone(), (finding, now));
         }
     }
 
@@ -332,19 +331,19 @@ impl Files {
     /// served.
     pub(crate) fn is_all_good(&self) -> bool {
         let is_bad = |file: &File| !self.errors(file).is_empty() || file.served.is_none();
-        self.failed.is_empty() && !self.files.values().any(is_bad)
+        self.failures.is_empty() && !self.files.values().any(is_bad)
     }
 
     /// Records the paths that this scan could not scan. A path that failed
     /// before keeps its time.
-    fn note_failed(&mut self, scan: &Scan) {
+    fn note_failures(&mut self, scan: &Scan) {
         let now = SystemTime::now();
-        let mut earlier = std::mem::take(&mut self.failed);
-        for (path, fault) in &scan.failed {
+        let mut earlier = std::mem::take(&mut self.failures);
+        for (path, fault) in &scan.failures {
             let since = earlier.remove(path).map_or(now, |(_, since)| since);
             let name = path.display().to_string().into();
             let problem = Finding::whole(&name, fault.clone());
-            self.failed.insert(path.clone(), (problem, since));
+            self.failures.insert(path.clone(), (problem, since));
         }
     }
 
@@ -361,7 +360,7 @@ impl Files {
             let hides_it = |(path, fault): &(PathBuf, Fault)| {
                 id.path.starts_with(path) || matches!(fault, Fault::TooManyFiles { .. })
             };
-            scan.failed.iter().any(hides_it)
+            scan.failures.iter().any(hides_it)
         };
 
         let mut any_waits = false;
@@ -386,12 +385,12 @@ impl Files {
     /// after the first. Files that are open for writing, or changed within
     /// `quiet`, are not read unless this is the last try. Attachments count as
     /// parts of their file.
-    fn note_found(&mut self, scan: Scan, touched: Option<&Touched>, last_try: bool) -> FoundFiles {
+    fn note_stamps(&mut self, scan: Scan, touched: Option<&Touched>, last_try: bool) -> FoundFiles {
         let mut files = FoundFiles::default();
         for found in scan.files {
             let is_open = scan.open.contains(&found.real);
-            let own_told = touched.map(|touched| found.last_told(touched));
-            let Found {
+            let own_touch = touched.map(|touched| found.last_touch(touched));
+            let FoundFile {
                 root, path, stamp, ..
             } = found;
             let name = path.display().to_string().into();
@@ -404,10 +403,10 @@ impl Files {
                 file.hash = None;
             }
 
-            let attached_told = touched.and_then(|touched| file.attachments.last_told(touched));
-            let told = own_told.map(|told| told.max(attached_told));
-            let is_open = !last_try && (is_open || file.attachments.any_in(&scan.open));
-            file.note_stamp(stamp, told.flatten());
+            let attachment_touch = touched.and_then(|touched| file.attachments.last_touch(touched));
+            let last_touch = own_touch.map(|touch| touch.max(attachment_touch));
+            let is_open = !last_try && (is_open || file.attachments.has_any_of(&scan.open));
+            file.note_stamp(stamp, last_touch.flatten());
 
             let is_changing = |since: Instant| since.elapsed() < self.options.quiet;
             let is_unstable = !last_try && file.unread_since.is_some_and(is_changing);
@@ -419,7 +418,7 @@ impl Files {
 
             // A second scan does not retry doubtful files, only changed ones.
             let is_doubtful = file.half_written_since.is_some() || file.hash.is_none();
-            let is_due = told.is_some() && is_doubtful;
+            let is_due = last_touch.is_some() && is_doubtful;
             if file.unread_since.take().is_some() || is_due {
                 files.due.insert(id);
             }

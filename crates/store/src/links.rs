@@ -21,7 +21,7 @@ pub(crate) struct Links {
     /// Real paths, but for their last part, which may be a link or not exist.
     pub(crate) entries: BTreeSet<PathBuf>,
     /// Where directories lead, by their paths: most paths share one.
-    known: HashMap<PathBuf, Option<PathBuf>>,
+    real_dirs: HashMap<PathBuf, Option<PathBuf>>,
 }
 
 impl Links {
@@ -33,11 +33,11 @@ impl Links {
             return;
         };
 
-        let real = match self.known.get(directory) {
+        let real = match self.real_dirs.get(directory) {
             Some(real) => real.clone(),
             None => {
                 let real = self.follow(PathBuf::new(), directory);
-                self.known.insert(directory.to_owned(), real.clone());
+                self.real_dirs.insert(directory.to_owned(), real.clone());
                 real
             }
         };

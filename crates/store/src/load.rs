@@ -73,12 +73,12 @@ impl Files {
     fn paths_in_order(&self) -> Vec<Arc<str>> {
         let files = self.files.keys();
         let files = files.map(|id| (id.root, Arc::clone(&id.name)));
-        let failed = self.failed.iter().map(|(path, (finding, _))| {
+        let failures = self.failures.iter().map(|(path, (finding, _))| {
             let root = self.roots.iter().position(|root| path.starts_with(root));
             let root = root.unwrap_or(self.roots.len());
             (root, Arc::clone(&finding.place.file))
         });
-        let mut paths: Vec<(usize, Arc<str>)> = files.chain(failed).collect();
+        let mut paths: Vec<(usize, Arc<str>)> = files.chain(failures).collect();
         paths.sort_by_key(|(root, _)| *root);
         paths.into_iter().map(|(_, name)| name).collect()
     }

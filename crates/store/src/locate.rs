@@ -29,6 +29,7 @@ pub(crate) struct Locator {
 }
 
 impl Default for Locator {
+    /// Makes a locator with the whole budget.
     fn default() -> Self {
         Self {
             bytes_left: MOST_BYTES,

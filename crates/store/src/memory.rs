@@ -96,6 +96,8 @@ impl Store for MemoryStore {
         })
     }
 
+    /// Applies the transactions in their order, and forgets the oldest ones
+    /// beyond the history.
     fn commit(&self, transactions: &[StoredTransaction]) -> Result<(), StoreError> {
         let mut state = self.lock();
         for transaction in transactions {
@@ -107,21 +109,21 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    /// Returns the newest transactions before a revision, the newest first.
     fn transactions(
         &self,
         before: Option<u64>,
         limit: usize,
     ) -> Result<Vec<TransactionInfo>, StoreError> {
         let state = self.lock();
-        let infos = state
-            .transactions
-            .iter()
-            .rev()
-            .map(|transaction| &transaction.info);
+        let newest_first = state.transactions.iter().rev();
+        let infos = newest_first.map(|transaction| &transaction.info);
         let infos = infos.filter(|info| before.is_none_or(|end| info.revision < end));
         Ok(infos.take(limit).cloned().collect())
     }
 
+    /// Returns the changes of a revision; `None` if it is forgotten, or there was
+    /// none.
     fn changes(&self, revision: u64) -> Result<Option<Vec<RowChange>>, StoreError> {
         let state = self.lock();
         let mut transactions = state.transactions.iter();
@@ -133,6 +135,7 @@ impl Store for MemoryStore {
         Ok(self.lock().keys.get(key).copied())
     }
 
+    /// Fails always: there is no file to copy.
     fn back_up(&self) -> Result<std::fs::File, StoreError> {
         Err(StoreError::Unsupported(
             "contents are kept in memory; a server with --data DIR can be backed up",

@@ -110,7 +110,7 @@ fn try_read(
     let attachments = reader.finish();
     Ok(Some(Outcome {
         decoded,
-        hash: Some(attachments.hash_with(hash)),
+        hash: Some(attachments.last_hash(hash)),
         attachments,
     }))
 }

@@ -112,11 +112,11 @@ impl Files {
             ends_line,
             resources,
         } = served;
-        let kept = hash_of(&resources, ends_line);
+        let kept_hash = hash_of(&resources, ends_line);
         let document = Document::of_resources(&name, resources, ends_line);
         let file = File {
             new_state: Some(NewState::Contents(document)),
-            kept: Some(kept),
+            kept_hash: Some(kept_hash),
             ..File::default()
         };
         let path = Path::new(&*name).to_owned();
@@ -133,8 +133,8 @@ impl Files {
         if names.is_empty() {
             return;
         }
-        let applied = self.target.apply_first(&names);
-        if let Err(error) = applied {
+
+        if let Err(error) = self.target.apply_first(&names) {
             for file in self.files.values_mut() {
                 file.new_state = Some(NewState::Removed);
             }
@@ -144,6 +144,7 @@ impl Files {
             }
             return;
         }
+
         if let Some(keeper) = &mut self.keeper {
             keeper.recalled_roots = self.files.keys().map(|id| id.root).collect();
         }
@@ -168,9 +169,9 @@ impl Files {
         let recalled = keeper.map_or(&no_roots, |keeper| &keeper.recalled_roots);
         let is_good = |file: &File| self.errors(file).is_empty() && file.served.is_some();
         let mut files = self.files.iter();
-        let mut failed = self.failed.keys();
+        let mut failed_paths = self.failures.keys();
         files.all(|(id, file)| recalled.contains(&id.root) || is_good(file))
-            && failed.all(|path| {
+            && failed_paths.all(|path| {
                 let root = self.roots.iter().position(|root| path.starts_with(root));
                 root.is_some_and(|root| recalled.contains(&root))
             })
@@ -184,6 +185,7 @@ impl Files {
             return;
         };
         keeper.due.extend(ids.iter().cloned());
+
         let mut changes = Vec::new();
         let mut hashes = Vec::new();
         for id in &keeper.due {
@@ -195,11 +197,11 @@ impl Files {
             if file.served.is_none() || Path::new(&*id.name) != id.path {
                 continue;
             }
-            let resources = self
-                .target
-                .read(|set| set.resources_of_file(ORIGIN, id.root, &id.name));
+
+            let target = &self.target;
+            let resources = target.read(|set| set.resources_of_file(ORIGIN, id.root, &id.name));
             let hash = hash_of(&resources, file.ends_line);
-            if file.kept != Some(hash) {
+            if file.kept_hash != Some(hash) {
                 hashes.push((FileId::clone(id), hash));
                 changes.push(ServedChange::Served(ServedFile {
                     name: Arc::clone(&id.name),
@@ -214,18 +216,18 @@ impl Files {
         {
             return keeper.report(&error);
         }
+
         keeper.due.clear();
         keeper.problem = None;
         for (id, hash) in hashes {
             if let Some(file) = self.files.get_mut(&id) {
-                file.kept = Some(hash);
+                file.kept_hash = Some(hash);
             }
         }
     }
 }
 
-/// Returns a hash of what is served of a file, whatever the order of its
-/// resources: equal hashes mean that the store need not be written.
+/// Returns a hash of the served resources of a file, whatever their order: equal hashes mean that the store need not be written.
 fn hash_of(resources: &[(TypeUrl, Arc<Resource>)], ends_line: bool) -> u64 {
     let hashes = resources.iter().map(|(type_url, resource)| {
         let mut hasher = DefaultHasher::new();

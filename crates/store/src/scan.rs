@@ -80,7 +80,7 @@ impl Stamp {
 }
 
 /// A file that was found.
-pub(crate) struct Found {
+pub(crate) struct FoundFile {
     /// The index of the path that led to it.
     pub(crate) root: usize,
     pub(crate) path: PathBuf,
@@ -90,11 +90,12 @@ pub(crate) struct Found {
     pub(crate) stamp: Stamp,
 }
 
-impl Found {
-    /// Returns the time of the last change that the system told of.
-    pub(crate) fn last_told(&self, touched: &Touched) -> Option<Instant> {
-        let by_path = touched.get(&absolute(&self.path));
-        by_path.max(touched.get(&self.real)).copied()
+impl FoundFile {
+    /// Returns the time of the last change that the system told of, at the path
+    /// or at the file that it leads to; `None` if it told of none.
+    pub(crate) fn last_touch(&self, touched: &Touched) -> Option<Instant> {
+        let path_touch = touched.get(&absolute(&self.path));
+        path_touch.max(touched.get(&self.real)).copied()
     }
 }
 
@@ -102,24 +103,24 @@ impl Found {
 #[derive(Default)]
 pub(crate) struct Places {
     /// Any change in them may matter.
-    within: BTreeSet<PathBuf>,
+    file_dirs: BTreeSet<PathBuf>,
     /// A configured path may appear there or be replaced.
-    above: BTreeSet<PathBuf>,
+    parent_dirs: BTreeSet<PathBuf>,
     /// Entries that decide where attachments are, and what is in them.
-    attached: BTreeSet<PathBuf>,
+    attachment_entries: BTreeSet<PathBuf>,
     /// The directories of these entries that are in no other set.
-    attached_in: BTreeSet<PathBuf>,
+    attachment_dirs: BTreeSet<PathBuf>,
 }
 
 impl Places {
     /// Adds a directory in which any change may matter.
-    fn add_within(&mut self, dir: &Path) {
-        self.within.insert(absolute(dir));
+    fn add_file_dir(&mut self, dir: &Path) {
+        self.file_dirs.insert(absolute(dir));
     }
 
     /// Adds a directory in which a configured path may appear or be replaced.
-    fn add_above(&mut self, dir: &Path) {
-        self.above.insert(absolute(dir));
+    fn add_parent_dir(&mut self, dir: &Path) {
+        self.parent_dirs.insert(absolute(dir));
     }
 
     /// Adds the directories of attachments, and of the links on their way. A
@@ -134,21 +135,21 @@ impl Places {
             return;
         }
 
-        let with_identity = |dir: &PathBuf| Some((known_identity(dir)?, dir.clone()));
-        let watched: HashMap<_, _> = self.all().filter_map(with_identity).collect();
+        let identify = |dir: &PathBuf| Some((known_identity(dir)?, dir.clone()));
+        let watched: HashMap<_, _> = self.all().filter_map(identify).collect();
         for dir in directories {
             match known_identity(dir).and_then(|identity| watched.get(&identity)) {
-                Some(watched_path) => drop(self.within.insert(watched_path.clone())),
-                None => drop(self.attached_in.insert(dir.to_owned())),
+                Some(watched_path) => drop(self.file_dirs.insert(watched_path.clone())),
+                None => drop(self.attachment_dirs.insert(dir.to_owned())),
             }
         }
-        self.attached = links.entries;
+        self.attachment_entries = links.entries;
     }
 
     /// Returns all directories to watch.
     pub(crate) fn all(&self) -> impl Iterator<Item = &PathBuf> {
-        let configured = self.within.iter().chain(&self.above);
-        configured.chain(&self.attached_in)
+        let configured = self.file_dirs.iter().chain(&self.parent_dirs);
+        configured.chain(&self.attachment_dirs)
     }
 
     /// Returns whether a change at this path can concern a file. It can if the
@@ -156,12 +157,14 @@ impl Places {
     /// of `roots`, an attachment, or a link to one is the path or lies below
     /// it.
     pub(crate) fn concerns_file(&self, path: &Path, roots: &[PathBuf]) -> bool {
-        let has_files = |dir: &Path| self.within.contains(dir);
+        let has_files = |dir: &Path| self.file_dirs.contains(dir);
         let leads_to = |root: &PathBuf| absolute(root).starts_with(path);
         let is_near_files = has_files(path) || path.parent().is_some_and(has_files);
         // The first entry from the path on lies below it, if any does.
-        let mut attached = self.attached.range(path.to_owned()..);
-        let is_attached = attached.next().is_some_and(|entry| entry.starts_with(path));
+        let mut later_entries = self.attachment_entries.range(path.to_owned()..);
+        let is_attached = later_entries
+            .next()
+            .is_some_and(|entry| entry.starts_with(path));
         is_near_files || is_attached || roots.iter().any(leads_to)
     }
 }
@@ -170,14 +173,14 @@ impl Places {
 #[derive(Default)]
 pub(crate) struct Scan {
     /// Files in the order of the paths, then by name.
-    pub(crate) files: Vec<Found>,
+    pub(crate) files: Vec<FoundFile>,
     pub(crate) places: Places,
     /// Paths that could not be read. Nothing is known of files below.
-    pub(crate) failed: Vec<(PathBuf, Fault)>,
+    pub(crate) failures: Vec<(PathBuf, Fault)>,
     /// Files that are open for writing, by real path.
     pub(crate) open: HashSet<PathBuf>,
-    /// By real path: a file that is reached twice counts once.
-    seen: HashSet<PathBuf>,
+    /// The files of this scan by real path: a file that is reached twice counts once.
+    scanned: HashSet<PathBuf>,
 }
 
 /// Scans all configured paths, each a file or a directory. A path that does not
@@ -190,16 +193,16 @@ pub(crate) fn scan(roots: &[PathBuf]) -> Scan {
 
         match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => {
-                scan.places.add_above(&parent);
+                scan.places.add_parent_dir(&parent);
                 scan.add_directory(root, path, 0);
             }
             Ok(meta) => {
                 // Any link in a chain of links may change.
-                scan.places.add_within(&parent);
+                scan.places.add_file_dir(&parent);
                 scan.add_file(root, path.clone(), &meta);
             }
             Err(error) => {
-                scan.places.add_above(&parent);
+                scan.places.add_parent_dir(&parent);
                 scan.add_failure(path, &error);
             }
         }
@@ -215,11 +218,13 @@ pub(crate) fn scan(roots: &[PathBuf]) -> Scan {
 /// # Errors
 /// Paths that do not exist or cannot be read.
 pub fn find_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Vec<Finding>> {
-    let Scan { files, failed, .. } = scan(paths);
-    if failed.is_empty() {
+    let Scan {
+        files, failures, ..
+    } = scan(paths);
+    if failures.is_empty() {
         return Ok(files.into_iter().map(|file| file.path).collect());
     }
-    let findings = failed.into_iter().map(|(path, fault)| {
+    let findings = failures.into_iter().map(|(path, fault)| {
         let name = path.display().to_string().into();
         Finding::whole(&name, fault)
     });
@@ -229,7 +234,7 @@ pub fn find_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Vec<Finding>> {
 impl Scan {
     /// Records that a path could not be read.
     fn add_failure(&mut self, path: &Path, error: &io::Error) {
-        self.failed.push((path.to_owned(), Fault::of_path(error)));
+        self.failures.push((path.to_owned(), Fault::of_path(error)));
     }
 
     /// Adds the files in a directory and below it. A directory that was reached
@@ -247,11 +252,11 @@ impl Scan {
         };
 
         // Links may lead in a circle.
-        if depth > MAX_DEPTH || !self.seen.insert(real) {
+        if depth > MAX_DEPTH || !self.scanned.insert(real) {
             return;
         }
 
-        self.places.add_within(path);
+        self.places.add_file_dir(path);
         for path in paths {
             match fs::metadata(&path) {
                 Ok(meta) if meta.is_dir() => self.add_directory(root, &path, depth + 1),
@@ -272,9 +277,9 @@ impl Scan {
     fn add_file(&mut self, root: usize, path: PathBuf, meta: &Metadata) {
         if self.files.len() >= MAX_FILES {
             let fault = Fault::TooManyFiles { max: MAX_FILES };
-            let is_reported = self.failed.iter().any(|(_, reported)| *reported == fault);
+            let is_reported = self.failures.iter().any(|(_, reported)| *reported == fault);
             if !is_reported {
-                self.failed.push((path, fault));
+                self.failures.push((path, fault));
             }
             return;
         }
@@ -282,14 +287,14 @@ impl Scan {
         let real = real_path(&path).unwrap_or_else(|_| absolute(&path));
         // A change of a link's target is an event of the target's directory.
         if let Some(dir) = real.parent() {
-            self.places.add_within(dir);
+            self.places.add_file_dir(dir);
         }
-        if !self.seen.insert(real.clone()) {
+        if !self.scanned.insert(real.clone()) {
             return;
         }
 
         let stamp = Stamp::of(meta);
-        self.files.push(Found {
+        self.files.push(FoundFile {
             root,
             path,
             real,

@@ -118,7 +118,7 @@ impl Files {
             .files
             .iter()
             .map(|(id, file)| self.file_status(id, file));
-        let failed = self.failed.values().map(|(finding, since)| FileStatus {
+        let failures = self.failures.values().map(|(finding, since)| FileStatus {
             path: Arc::clone(&finding.place.file),
             since: *since,
             resources: 0,
@@ -129,7 +129,7 @@ impl Files {
         let problem = keeper.filter_map(|keeper| keeper.problem.as_ref());
         FilesStatus {
             loaded: self.loaded,
-            files: files.chain(failed).collect(),
+            files: files.chain(failures).collect(),
             recalled: self.is_recalled(),
             unwatched: problem.cloned().collect(),
         }

@@ -12,15 +12,18 @@ use trunkline::{
 };
 use trunkline_core::params::Constraints;
 
-/// Makes a row: a cluster with this name, and this text in its body.
+/// Makes a row: a cluster with this name, and this text in its body. With
+/// `clients`, it is the variant with these constraints.
 pub(crate) fn row(name: &str, text: &str, clients: Option<&str>) -> (RowKey, Row) {
     let constraints: Option<Constraints> = clients.map(|clients| clients.parse().unwrap());
+
     let mut body = vec![0x0a, u8::try_from(name.len()).unwrap()];
     body.extend_from_slice(name.as_bytes());
     // Its field 28 is the alternative name for statistics.
     body.extend_from_slice(&[0xe2, 0x01, u8::try_from(text.len()).unwrap()]);
     body.extend_from_slice(text.as_bytes());
     let body = Bytes::from(body);
+
     let type_url = TypeUrl::from(kind::CDS);
     let kept = KeptResource {
         name: Name::new(name),
@@ -33,6 +36,7 @@ pub(crate) fn row(name: &str, text: &str, clients: Option<&str>) -> (RowKey, Row
         do_not_cache: true,
     };
     let resource = Intake::default().restore(&type_url, kept).unwrap();
+
     let key = RowKey {
         origin: "api".into(),
         type_url,

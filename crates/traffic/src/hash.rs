@@ -20,7 +20,7 @@ pub fn combine(hash: Option<u64>, new: u64) -> u64 {
     hash.map_or(new, |hash| hash.rotate_left(1) ^ new)
 }
 
-/// MurmurHash64A, as libstdc++ has it.
+/// Returns the MurmurHash64A of a text, as libstdc++ has it.
 #[must_use]
 pub fn murmur2(text: &[u8], seed: u64) -> u64 {
     const MULTIPLIER: u64 = 0xc6a4_a793_5bd1_e995;
@@ -28,6 +28,7 @@ pub fn murmur2(text: &[u8], seed: u64) -> u64 {
         let word = word.wrapping_mul(MULTIPLIER);
         (word ^ (word >> 47)).wrapping_mul(MULTIPLIER)
     };
+
     let mut hash = seed ^ (text.len() as u64).wrapping_mul(MULTIPLIER);
     let (words, tail) = text.as_chunks::<8>();
     for word in words {
@@ -38,6 +39,7 @@ pub fn murmur2(text: &[u8], seed: u64) -> u64 {
         word[..tail.len()].copy_from_slice(tail);
         hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(MULTIPLIER);
     }
+
     hash = (hash ^ (hash >> 47)).wrapping_mul(MULTIPLIER);
     hash ^ (hash >> 47)
 }

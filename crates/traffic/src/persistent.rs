@@ -42,6 +42,7 @@ struct Entry<V> {
 }
 
 impl<V> Clone for Branch<V> {
+    /// Copies the slots, and shares all that is below them.
     fn clone(&self) -> Self {
         Self {
             bitmap: self.bitmap,
@@ -51,6 +52,7 @@ impl<V> Clone for Branch<V> {
 }
 
 impl<V> Clone for Slot<V> {
+    /// Shares the entry or the branch: `V` need not be copied.
     fn clone(&self) -> Self {
         match self {
             Self::Entry(entry) => Self::Entry(Arc::clone(entry)),
@@ -60,6 +62,7 @@ impl<V> Clone for Slot<V> {
 }
 
 impl<V> Default for PersistentMap<V> {
+    /// Makes an empty map.
     fn default() -> Self {
         Self {
             root: Arc::new(Branch::EMPTY),
@@ -103,12 +106,13 @@ impl<V: Clone> PersistentMap<V> {
             value,
         });
         let root = Arc::make_mut(&mut self.root);
-        let replaced = root.insert(entry, HashPath::new(key.as_bytes()));
-        self.length += usize::from(replaced.is_none());
-        replaced
+        let old_value = root.insert(entry, HashPath::new(key.as_bytes()));
+        self.length += usize::from(old_value.is_none());
+        old_value
     }
 
-    /// Removes an entry, and returns its value.
+    /// Removes an entry, and returns its value; `None` if the key is not there.
+    /// Copies of the map keep the entry.
     pub(crate) fn remove(&mut self, key: &str) -> Option<V> {
         self.get(key.as_bytes())?;
         self.length -= 1;
@@ -167,18 +171,19 @@ impl<V: Clone> Branch<V> {
             }
             Slot::Branch(child) => {
                 let child = Arc::make_mut(child);
-                let removed = child.remove(key, path);
+                let value = child.remove(key, path);
                 // A branch with one entry would only lengthen the way to it.
                 if let [Slot::Entry(last)] = child.slots.as_slice() {
                     self.slots[index] = Slot::Entry(Arc::clone(last));
                 }
-                removed
+                value
             }
         }
     }
 }
 
 impl<V> Branch<V> {
+    /// A branch without slots.
     const EMPTY: Self = Self {
         bitmap: 0,
         slots: Vec::new(),
@@ -194,6 +199,7 @@ struct HashPath {
 }
 
 impl HashPath {
+    /// Makes the path of a key from the root.
     fn new(key: &[u8]) -> Self {
         Self::at_level(key, 0)
     }

@@ -126,10 +126,12 @@ impl HttpFilter {
         }
     }
 
+    /// Returns whether the message may stand in the list of filters.
     pub(super) fn is_config(&self) -> bool {
         self.usage != Usage::Override
     }
 
+    /// Returns whether the message may stand in a `typed_per_filter_config`.
     pub(super) fn is_override(&self) -> bool {
         self.usage != Usage::Config
     }
@@ -139,14 +141,18 @@ impl HttpFilter {
         self.only_on.is_none_or(|only_side| only_side == side)
     }
 
+    /// Returns whether the filter has to be the last.
     pub(super) fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
+    /// Returns whether a `TypedStruct` may configure the filter.
     pub(super) fn takes_struct(&self) -> bool {
         self.takes_struct
     }
 
+    /// Checks the message of the filter, by the filter's own check if it has
+    /// one.
     pub(super) fn check(&self, body: &[u8], place: &Place<'_>, findings: &mut Findings<'_>) {
         if let Some(check) = &self.check {
             check(body, place, findings);
@@ -155,6 +161,7 @@ impl HttpFilter {
 }
 
 impl fmt::Debug for HttpFilter {
+    /// Writes the filter without its check, which is a function.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpFilter")
             .field("usage", &self.usage)
@@ -191,15 +198,14 @@ impl HttpFilters {
         add("rbac.v3.RBAC", rbac.only_on(Server));
         let rbac_per_route = built_in(Override, filter_bodies::check_rbac_per_route);
         add("rbac.v3.RBACPerRoute", rbac_per_route);
-        let session = built_in(Config, filter_bodies::check_session);
-        add(
-            "stateful_session.v3.StatefulSession",
-            session.only_on(Client),
-        );
 
+        let session = built_in(Config, filter_bodies::check_session);
+        let session = session.only_on(Client);
+        add("stateful_session.v3.StatefulSession", session);
+        let session_per_route = built_in(Override, filter_bodies::check_session_per_route);
         add(
             "stateful_session.v3.StatefulSessionPerRoute",
-            built_in(Override, filter_bodies::check_session_per_route),
+            session_per_route,
         );
 
         let authn = built_in(Config, filter_bodies::check_gcp_authn);

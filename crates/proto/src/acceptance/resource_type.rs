@@ -109,6 +109,8 @@ impl ResourceType for Cluster {
         Some(&self.name)
     }
 
+    /// Checks all rules for gRPC, and for other clients only that the endpoints
+    /// come from somewhere. Descriptors check that for Envoy.
     fn check(&self, findings: &mut Findings<'_>) {
         match findings.policy().profile {
             Profile::Grpc => grpc::cluster::check_cluster(findings, self),

@@ -70,7 +70,8 @@ impl Types {
         &STANDARD
     }
 
-    /// These types and one more.
+    /// Returns these types with `T` added, or replaced if its type URL is among
+    /// them.
     #[must_use]
     pub fn with<T: ResourceType>(mut self) -> Self {
         self.by_url.insert(T::TYPE_URL, accept_as::<T>);
@@ -108,6 +109,7 @@ impl Types {
 }
 
 impl fmt::Debug for Types {
+    /// Writes the type URLs; the values are functions.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.by_url.keys()).finish()
     }

@@ -22,10 +22,10 @@ use crate::text::nearest;
 pub fn find(message: &DynamicMessage) -> Result<Vec<Condition>, ConditionError> {
     let mut walk = Walk {
         path: Path::default(),
-        found: Vec::new(),
+        conditions: Vec::new(),
     };
     walk.walk_message(message, Place::Root, 0)?;
-    Ok(walk.found)
+    Ok(walk.conditions)
 }
 
 /// The place of a message in the one around it.
@@ -40,14 +40,14 @@ enum Place {
 
 struct Walk {
     path: Path,
-    found: Vec<Condition>,
+    conditions: Vec<Condition>,
 }
 
-type Walked = Result<(), ConditionError>;
+type WalkResult = Result<(), ConditionError>;
 
 impl Walk {
     /// Walks a part that is one step further in, with the path of that part.
-    fn walk_at(&mut self, step: Step, walk: impl FnOnce(&mut Self) -> Walked) -> Walked {
+    fn walk_at(&mut self, step: Step, walk: impl FnOnce(&mut Self) -> WalkResult) -> WalkResult {
         self.path.push(step);
         let walked = walk(self);
         self.path.pop();
@@ -55,14 +55,14 @@ impl Walk {
     }
 
     /// Returns a mistake of the part where the walk is.
-    fn fail(&self, problem: ConditionProblem) -> Walked {
+    fn fail(&self, problem: ConditionProblem) -> WalkResult {
         let path = self.path.clone();
         Err(ConditionError { path, problem })
     }
 
     /// Adds the conditions on a message, and then those on the messages in it.
     /// `depth` is the number of enclosing messages, through every `Any`.
-    fn walk_message(&mut self, message: &DynamicMessage, place: Place, depth: usize) -> Walked {
+    fn walk_message(&mut self, message: &DynamicMessage, place: Place, depth: usize) -> WalkResult {
         if depth > MAX_DEPTH {
             return self.fail(ConditionProblem::TooDeep);
         }
@@ -86,7 +86,7 @@ impl Walk {
 
     /// Walks the messages in a value. `depth` is the number of messages around
     /// the value.
-    fn walk_value(&mut self, value: &Value, depth: usize) -> Walked {
+    fn walk_value(&mut self, value: &Value, depth: usize) -> WalkResult {
         match value {
             Value::Message(message) => self.walk_message(message, Place::Part, depth + 1),
             Value::List(list) => self.walk_list(list, depth),
@@ -96,7 +96,7 @@ impl Walk {
     }
 
     /// Walks the messages in a list. Skips a list of scalars.
-    fn walk_list(&mut self, list: &[Value], depth: usize) -> Walked {
+    fn walk_list(&mut self, list: &[Value], depth: usize) -> WalkResult {
         for (index, item) in list.iter().enumerate() {
             // All items of a list are of one kind, so this list has no messages.
             let Value::Message(item) = item else { break };
@@ -110,7 +110,7 @@ impl Walk {
     /// Walks the messages in a map in the order of its keys, so that the first
     /// mistake is always the same one. Skips a map of scalars, or with keys
     /// that are not texts.
-    fn walk_map(&mut self, map: &HashMap<MapKey, Value>, depth: usize) -> Walked {
+    fn walk_map(&mut self, map: &HashMap<MapKey, Value>, depth: usize) -> WalkResult {
         let mut pairs: Vec<_> = map.iter().collect();
         pairs.sort_by_key(|(key, _)| *key);
         for (key, value) in pairs {
@@ -128,7 +128,7 @@ impl Walk {
     /// Walks the body of an `Any`. In a path, the body stands for the `Any`, as
     /// in YAML. A body of an unknown type, or without a condition in its bytes,
     /// is not decoded.
-    fn walk_any(&mut self, any: &DynamicMessage, depth: usize) -> Walked {
+    fn walk_any(&mut self, any: &DynamicMessage, depth: usize) -> WalkResult {
         let Some((type_url, body)) = any_parts(any) else {
             return Ok(());
         };
@@ -149,7 +149,7 @@ impl Walk {
         message: &DynamicMessage,
         annotations: Vec<(String, Value)>,
         place: Place,
-    ) -> Walked {
+    ) -> WalkResult {
         let outer_path = self.path.clone();
         let mut descriptor = Some(message.descriptor());
         for name in [METADATA, FILTER_METADATA] {
@@ -175,7 +175,7 @@ impl Walk {
 
     /// Checks one annotation, and adds it if it is a condition. An unknown key
     /// is a mistake, and so is a condition on a part that cannot be left out.
-    fn check_annotation(&mut self, key: &str, value: &Value, place: Place) -> Walked {
+    fn check_annotation(&mut self, key: &str, value: &Value, place: Place) -> WalkResult {
         if !KEYS.contains(&key) {
             return self.fail(ConditionProblem::UnknownKey {
                 key: key.to_owned(),
@@ -192,7 +192,7 @@ impl Walk {
         let Some(text) = string_value(value) else {
             return self.fail(ConditionProblem::NotText);
         };
-        self.found.push(Condition {
+        self.conditions.push(Condition {
             path: self.path.clone(),
             text,
             whole: place == Place::Root,

@@ -161,9 +161,9 @@ fn compare_message(
 /// a known message. Returns `None` if they are equal, or the message has no
 /// such field: the set may be from another version of the API.
 fn compare_field(message: &MessageDescriptor, field: &FieldDescriptorProto) -> Option<String> {
-    let by_number = u32::try_from(field.number()).ok();
-    let by_number = by_number.and_then(|number| message.get_field(number));
-    let existing = by_number.or_else(|| message.get_field_by_name(field.name()))?;
+    let number = u32::try_from(field.number()).ok();
+    let numbered_field = number.and_then(|number| message.get_field(number));
+    let existing = numbered_field.or_else(|| message.get_field_by_name(field.name()))?;
     let existing = existing.field_descriptor_proto();
     let key = |field: &FieldDescriptorProto| {
         let (name, type_name) = (field.name().to_owned(), field.type_name().to_owned());

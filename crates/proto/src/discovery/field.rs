@@ -89,13 +89,14 @@ impl Field {
         [&self.head, &self.body]
     }
 
-    /// Bytes on the wire.
+    /// Returns the number of bytes on the wire.
     #[must_use]
     pub fn len(&self) -> usize {
         self.head.len() + self.body.len()
     }
 
-    /// True only for an empty segment.
+    /// Returns whether the entry has no bytes. Only a segment of no entries has
+    /// none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

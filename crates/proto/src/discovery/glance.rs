@@ -48,18 +48,21 @@ pub fn name_of(body: &[u8]) -> Option<&str> {
 }
 
 /// Removes the entries of `initial_resource_versions` from an encoded delta
-/// request. Calls `each` with the bytes of every entry, in order, and returns
+/// request. Calls `handle_entry` with the bytes of every entry, in order, and returns
 /// the request without them. Returns `None` if the bytes are not a message;
-/// `each` may have been called before.
+/// `handle_entry` may have been called before.
 ///
 /// A client that reconnects lists its whole cache, and the caches of a fleet
 /// are equal: the entries need not be decoded to be recognised.
-pub fn split_initial_versions(mut bytes: &[u8], mut each: impl FnMut(&[u8])) -> Option<Vec<u8>> {
+pub fn split_initial_versions(
+    mut bytes: &[u8],
+    mut handle_entry: impl FnMut(&[u8]),
+) -> Option<Vec<u8>> {
     let mut remainder = Vec::new();
     while !bytes.is_empty() {
         let unread = bytes;
         match scan::take_field(&mut bytes)? {
-            (delta_request::INITIAL_RESOURCE_VERSIONS, Some(entry)) => each(entry),
+            (delta_request::INITIAL_RESOURCE_VERSIONS, Some(entry)) => handle_entry(entry),
             _ => {
                 let field = &unread[..unread.len() - bytes.len()];
                 remainder.extend_from_slice(field);
@@ -119,9 +122,9 @@ impl<'a> Glance<'a> {
 
         for (number, value) in fields(bytes) {
             match number {
-                response::VERSION => glance.version = text(value),
-                response::TYPE_URL => glance.type_url = text(value),
-                response::NONCE => glance.nonce = text(value),
+                response::VERSION => glance.version = text_or_empty(value),
+                response::TYPE_URL => glance.type_url = text_or_empty(value),
+                response::NONCE => glance.nonce = text_or_empty(value),
                 _ => {}
             }
         }
@@ -144,8 +147,8 @@ impl<'a> Glance<'a> {
     pub fn removed(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let delta = self.delta;
         let is_removed = move |number| delta && number == delta_response::REMOVED_RESOURCES;
-        let removed = fields(self.bytes).filter(move |(number, _)| is_removed(*number));
-        removed.map(|(_, value)| text(value))
+        let removals = fields(self.bytes).filter(move |(number, _)| is_removed(*number));
+        removals.map(|(_, value)| text_or_empty(value))
     }
 }
 
@@ -248,9 +251,9 @@ fn read_resource_entry(bytes: &[u8]) -> Entry<'_> {
     let mut entry = Entry::default();
     for (number, value) in fields(bytes) {
         match number {
-            resource::VERSION => entry.version = text(value),
+            resource::VERSION => entry.version = text_or_empty(value),
             resource::BODY => entry.body = Some(any_parts(value).1),
-            resource::NAME => entry.name = text(value),
+            resource::NAME => entry.name = text_or_empty(value),
             _ => {}
         }
     }
@@ -267,7 +270,7 @@ fn any_parts(bytes: &[u8]) -> (&str, &[u8]) {
     let mut body = &bytes[..0];
     for (number, value) in fields(bytes) {
         match number {
-            any::TYPE_URL => type_url = text(value),
+            any::TYPE_URL => type_url = text_or_empty(value),
             any::VALUE => body = value,
             _ => {}
         }
@@ -276,7 +279,7 @@ fn any_parts(bytes: &[u8]) -> (&str, &[u8]) {
 }
 
 /// Reads bytes as a text, which is empty if they are no UTF-8.
-fn text(bytes: &[u8]) -> &str {
+fn text_or_empty(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }
 

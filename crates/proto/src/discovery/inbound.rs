@@ -208,6 +208,7 @@ impl Bounded for DiscoveryRequest {
 impl Bounded for DiscoveryResponse {
     const SHAPE: &'static Shape = &shape::DISCOVERY_RESPONSE;
 
+    /// Does nothing: names are in the bodies, which are not decoded here.
     fn enforce(&mut self, _: &mut NameLimit<'_>) {}
 }
 

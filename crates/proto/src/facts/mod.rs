@@ -134,7 +134,7 @@ pub fn of(type_url: &str, body: &Bytes) -> Result<Facts, FactsError> {
 /// base sets of a virtual host are not a list of names.
 pub fn of_message(message: &DynamicMessage) -> Result<Facts, FactsError> {
     let descriptor = message.descriptor();
-    let references::Found {
+    let references::WalkResult {
         references,
         leaves,
         holds_secrets,

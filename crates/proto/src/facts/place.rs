@@ -55,10 +55,8 @@ impl Search<'_> {
         if message.descriptor().full_name() == "google.protobuf.Any" {
             // In YAML and JSON, the fields of the body are beside its type, so the
             // path has no step for the body.
-            let inner = any_parts(message).and_then(|(url, body)| {
-                DynamicMessage::decode(descriptor::message(&url)?, body).ok()
-            });
-            return inner.is_some_and(|inner| self.search_message(&inner, depth + 1));
+            let body_message = decode_any_body(message);
+            return body_message.is_some_and(|inner| self.search_message(&inner, depth + 1));
         }
 
         if let Some(own_path) = self.find_in_own_fields(message) {
@@ -66,7 +64,7 @@ impl Search<'_> {
             return true;
         }
         message.fields().any(|(field, value)| {
-            self.search_behind(Step::Field(field), |search| {
+            self.search_part(Step::Field(field), |search| {
                 search.search_value(value, depth)
             })
         })
@@ -78,7 +76,7 @@ impl Search<'_> {
         match value {
             Value::Message(message) => self.search_message(message, depth + 1),
             Value::List(list) => list.iter().enumerate().any(|(index, item)| {
-                self.search_behind(Step::Index(index), |search| {
+                self.search_part(Step::Index(index), |search| {
                     search.search_value(item, depth)
                 })
             }),
@@ -90,7 +88,7 @@ impl Search<'_> {
                 // The order of a hash map varies, but the place must always be the same.
                 entries.sort_by(|(left, _), (right, _)| left.cmp(right));
                 entries.into_iter().any(|(key, value)| {
-                    self.search_behind(Step::Key(key), |search| search.search_value(value, depth))
+                    self.search_part(Step::Key(key), |search| search.search_value(value, depth))
                 })
             }
             _ => false,
@@ -99,7 +97,7 @@ impl Search<'_> {
 
     /// Adds a step to the path and calls `search`. Removes the step again if
     /// the search finds nothing.
-    fn search_behind(&mut self, step: Step, search: impl FnOnce(&mut Self) -> bool) -> bool {
+    fn search_part(&mut self, step: Step, search: impl FnOnce(&mut Self) -> bool) -> bool {
         self.path.push(step);
         let is_found = search(self);
         if !is_found {
@@ -119,21 +117,25 @@ impl Search<'_> {
             return None;
         }
 
-        let cluster_entry = CLUSTERS
-            .iter()
-            .find(|(message, _)| *message == descriptor.full_name());
+        let message_name = descriptor.full_name();
+        let mut clusters = CLUSTERS.iter();
+        let cluster_entry = clusters.find(|(message, _)| *message == message_name);
         let cluster_field = cluster_entry.map(|(_, field)| [*field]);
-        let named_reference = NAMED
-            .iter()
-            .find(|named| named.message == descriptor.full_name());
+        let mut named_references = NAMED.iter();
+        let named_reference = named_references.find(|named| named.message == message_name);
         let named_field = named_reference.map(|named| [named.name]);
-        let first_fields = cluster_field
-            .iter()
-            .chain(&named_field)
-            .map(|field| &field[..]);
-        let mut fields = first_fields.chain(OTHERS);
+
+        let table_fields = cluster_field.iter().chain(&named_field);
+        let mut fields = table_fields.map(|field| &field[..]).chain(OTHERS);
         fields.find_map(|fields| path_to(message, fields, name))
     }
+}
+
+/// Decodes the body of an `Any`. Returns `None` if its type is unknown, or the
+/// bytes are not of the type.
+fn decode_any_body(any: &DynamicMessage) -> Option<DynamicMessage> {
+    let (type_url, body) = any_parts(any)?;
+    DynamicMessage::decode(descriptor::message(&type_url)?, body).ok()
 }
 
 /// Returns the path along these fields, if they lead to the text `name`, or to

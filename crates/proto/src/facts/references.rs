@@ -102,8 +102,9 @@ pub(super) const NAMED: &[Named] = &[
     },
 ];
 
-/// The references that a walk finds, sorted, each once.
-pub(super) struct Found {
+/// The facts that a walk finds in a message and in those inside it.
+pub(super) struct WalkResult {
+    /// The references, sorted, each once.
     pub(super) references: Vec<(&'static str, String)>,
     /// Route configurations inside the message that have VHDS.
     pub(super) leaves: Vec<String>,
@@ -117,11 +118,11 @@ pub(super) struct Found {
 /// # Errors
 /// A body inside the message is not of its type, messages nest too deep, or
 /// there are more than [`MAX_REFERENCES`] references.
-pub(super) fn find(message: &DynamicMessage) -> Result<Found, FactsError> {
+pub(super) fn find(message: &DynamicMessage) -> Result<WalkResult, FactsError> {
     let mut walk = Walk::default();
     walk.walk_message(message, 0)?;
-    Ok(Found {
-        references: walk.found.into_iter().collect(),
+    Ok(WalkResult {
+        references: walk.references.into_iter().collect(),
         leaves: walk.leaves.into_iter().collect(),
         holds_secrets: walk.holds_secrets,
         holds_keys: walk.holds_keys,
@@ -136,7 +137,7 @@ pub(super) fn own_references(
 ) -> BTreeSet<(&'static str, String)> {
     let mut walk = Walk::default();
     walk.add_own_references(name, message);
-    walk.found
+    walk.references
 }
 
 /// Returns whether a field of a message names a cluster, or a list of them. The
@@ -177,7 +178,7 @@ pub(super) fn decode_message(
 
 #[derive(Default)]
 struct Walk {
-    found: BTreeSet<(&'static str, String)>,
+    references: BTreeSet<(&'static str, String)>,
     leaves: BTreeSet<String>,
     /// There is something that is never shown.
     holds_secrets: bool,
@@ -199,14 +200,16 @@ impl Walk {
         }
 
         self.add_own_references(descriptor.full_name(), message);
+
         let secrets = redact::find_own_secrets(message);
         self.holds_secrets |= secrets.any;
         self.holds_keys |= secrets.keys;
+
         let is_inside = depth > 0;
         if is_inside && descriptor.full_name() == full_name(types::ROUTE_CONFIGURATION) {
             self.add_leaf(message);
         }
-        if self.found.len() > MAX_REFERENCES {
+        if self.references.len() > MAX_REFERENCES {
             return Err(FactsError::TooMany);
         }
 
@@ -249,16 +252,16 @@ impl Walk {
         if let Some((_, field)) = CLUSTERS.iter().find(|(message, _)| *message == name) {
             // The field is a text or a list of texts; reading it as the other kind
             // yields nothing.
-            self.add(types::CLUSTER, text(message, field));
+            self.add_reference(types::CLUSTER, text(message, field));
             for cluster in texts(message, field) {
-                self.add(types::CLUSTER, Some(cluster));
+                self.add_reference(types::CLUSTER, Some(cluster));
             }
         }
 
         if let Some(named) = NAMED.iter().find(|named| named.message == name)
             && named.is_reference(&read_source(message, named.source))
         {
-            self.add(named.type_url, text(message, named.name));
+            self.add_reference(named.type_url, text(message, named.name));
         }
         if message.has_field_by_name(EXTENSION) {
             self.add_extension_config(message);
@@ -268,7 +271,7 @@ impl Walk {
             CLUSTER => self.add_endpoints(message),
             SCOPED_ROUTE => {
                 let routes_name = text(message, "route_configuration_name");
-                self.add(types::ROUTE_CONFIGURATION, routes_name);
+                self.add_reference(types::ROUTE_CONFIGURATION, routes_name);
             }
             SCOPED_RDS => self.add_scoped_routes(message),
             _ => {}
@@ -280,7 +283,7 @@ impl Walk {
     fn add_scoped_routes(&mut self, scopes: &DynamicMessage) {
         if read_source(scopes, "scoped_rds_config_source") == Source::Server {
             let name = text(scopes, "srds_resources_locator").unwrap_or("*".into());
-            self.add(types::SCOPED_ROUTE_CONFIGURATION, Some(name));
+            self.add_reference(types::SCOPED_ROUTE_CONFIGURATION, Some(name));
         }
     }
 
@@ -312,7 +315,7 @@ impl Walk {
 
         let service_name = config.and_then(|config| text(config, "service_name"));
         let name = service_name.or_else(|| text(cluster, "name"));
-        self.add(types::CLUSTER_LOAD_ASSIGNMENT, name);
+        self.add_reference(types::CLUSTER_LOAD_ASSIGNMENT, name);
     }
 
     /// Adds the configuration of a filter, if it comes from a server: a client
@@ -321,13 +324,13 @@ impl Walk {
         let config = filter.get_field_by_name(EXTENSION);
         let config = config.as_ref().and_then(|v| v.as_message());
         if config.is_some_and(|config| read_source(config, "config_source") == Source::Server) {
-            self.add(types::TYPED_EXTENSION_CONFIG, text(filter, "name"));
+            self.add_reference(types::TYPED_EXTENSION_CONFIG, text(filter, "name"));
         }
     }
 
     /// Adds a reference, if there is a name.
-    fn add(&mut self, type_url: &'static str, name: Option<String>) {
-        self.found.extend(name.map(|name| (type_url, name)));
+    fn add_reference(&mut self, type_url: &'static str, name: Option<String>) {
+        self.references.extend(name.map(|name| (type_url, name)));
     }
 }
 

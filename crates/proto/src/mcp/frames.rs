@@ -37,12 +37,15 @@ pub fn encode_resources(response: &Resources) -> Frames {
         nonce: response.nonce.clone(),
         incremental: response.incremental,
     };
+
+    // The key and the length of each resource, which come before its bytes.
     let mut buf = BytesMut::new();
     let delimiters = response.resources.iter().map(|body| {
         put_delimiter(&mut buf, RESOURCES, body.len());
         buf.split().freeze()
     });
     let delimiters: Vec<Bytes> = delimiters.collect();
+
     let pieces = delimiters.iter().zip(&response.resources);
     let pieces = pieces.flat_map(|(delimiter, body)| [delimiter, body]);
     assemble(head.encoded_len(), pieces, |buf| head.encode_raw(buf))

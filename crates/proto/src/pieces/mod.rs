@@ -81,7 +81,7 @@ pub enum PiecesError {
 pub struct Pieces<R> {
     window: Window<R>,
     /// The offset of the next field of the response.
-    at: u64,
+    offset: u64,
     /// The index of the next resource.
     index: usize,
     /// The route configuration whose virtual hosts come next.
@@ -91,8 +91,8 @@ pub struct Pieces<R> {
 /// The fields of a route configuration whose virtual hosts come one by one.
 #[derive(Debug)]
 struct Hosts {
-    /// The fields that were not looked at.
-    left: Range<u64>,
+    /// The bytes of the fields that were not read.
+    unread: Range<u64>,
     /// The index of the next virtual host.
     next: usize,
 }
@@ -102,7 +102,7 @@ impl<R: Read + Seek> Pieces<R> {
     pub fn new(source: R) -> Self {
         Self {
             window: Window::new(source),
-            at: 0,
+            offset: 0,
             index: 0,
             hosts: None,
         }
@@ -127,10 +127,10 @@ impl<R: Read + Seek> Pieces<R> {
             return Ok(Some((self.index - 1, piece)));
         }
 
-        let mut unread = self.at..self.window.source_length()?;
+        let mut unread = self.offset..self.window.source_length()?;
         while !unread.is_empty() {
             let field = self.window.take_field(&mut unread)?;
-            self.at = unread.start;
+            self.offset = unread.start;
             if let Some(resource) = field.value_of(INSIDE) {
                 let index = self.index;
                 self.index += 1;
@@ -146,8 +146,8 @@ impl<R: Read + Seek> Pieces<R> {
         let Some(hosts) = &mut self.hosts else {
             return Ok(None);
         };
-        while !hosts.left.is_empty() {
-            let field = self.window.take_field(&mut hosts.left)?;
+        while !hosts.unread.is_empty() {
+            let field = self.window.take_field(&mut hosts.unread)?;
             if let Some(host) = field.value_of(VIRTUAL_HOSTS) {
                 let index = hosts.next;
                 hosts.next += 1;
@@ -277,7 +277,7 @@ impl<R: Read + Seek> Pieces<R> {
         }
 
         self.hosts = Some(Hosts {
-            left: range,
+            unread: range,
             next: 0,
         });
         Ok(Some(remainder.into()))

@@ -100,9 +100,9 @@ impl<R: Read + Seek> Window<R> {
 
     /// Takes the first field off a range that is not empty: the range begins
     /// behind it then.
-    pub(super) fn take_field(&mut self, left: &mut Range<u64>) -> Result<Field, PiecesError> {
-        let field = self.find_field(left.clone(), 0)?;
-        left.start = field.whole.end;
+    pub(super) fn take_field(&mut self, unread: &mut Range<u64>) -> Result<Field, PiecesError> {
+        let field = self.find_field(unread.clone(), 0)?;
+        unread.start = field.whole.end;
         Ok(field)
     }
 

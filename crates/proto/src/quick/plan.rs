@@ -49,7 +49,7 @@ pub(super) struct Field {
     pub(super) number: u32,
     name: Box<str>,
     pub(super) shape: Shape,
-    pub(super) of: Of,
+    pub(super) kind: FieldKind,
     /// Whether an empty value can be told from an absent one.
     pub(super) presence: bool,
     /// Whether its absence breaks a rule.
@@ -68,12 +68,12 @@ pub(super) enum Shape {
     One,
     List,
     Packed,
-    /// With text keys; `of` is the kind of the values.
+    /// With text keys; `kind` is the kind of the values.
     Map,
 }
 
 /// The kind of a field's value.
-pub(super) enum Of {
+pub(super) enum FieldKind {
     Scalar(Kind),
     Enum(EnumDescriptor),
     /// The index of its plan.
@@ -108,7 +108,7 @@ impl Plans {
         self.plans.get(*self.by_name.get(message)?)
     }
 
-    /// Returns the plan at an index, which is that of an [`Of::Message`].
+    /// Returns the plan at an index, which is that of an [`FieldKind::Message`].
     pub(super) fn get(&'static self, index: usize) -> Option<&'static Plan> {
         self.plans.get(index)
     }
@@ -192,7 +192,7 @@ impl Field {
         by_name: &HashMap<String, usize>,
     ) -> Self {
         let (shape, kind) = shape_and_kind(field);
-        let value_kind = Of::new(kind, by_name);
+        let value_kind = FieldKind::new(kind, by_name);
 
         let parent = field.parent_message();
         let empty = DynamicMessage::new(parent.clone());
@@ -207,7 +207,7 @@ impl Field {
             rules,
             cluster: references::names_cluster(parent.full_name(), field.name()),
             odd: is_odd_field(field, rules) || value_kind.is_none(),
-            of: value_kind.unwrap_or(Of::Message(usize::MAX)),
+            kind: value_kind.unwrap_or(FieldKind::Message(usize::MAX)),
         }
     }
 }
@@ -246,7 +246,7 @@ fn has_odd_keys(field: &FieldDescriptor) -> bool {
     }
 }
 
-impl Of {
+impl FieldKind {
     /// Makes the plan of a kind of value; `None` for a message that has no
     /// plan.
     fn new(kind: Kind, by_name: &HashMap<String, usize>) -> Option<Self> {

@@ -2,7 +2,7 @@
 
 use prost_reflect::Kind;
 
-use super::plan::Of;
+use super::plan::FieldKind;
 
 /// A decoded value.
 #[derive(Clone, Copy)]
@@ -38,12 +38,12 @@ pub(super) const DELIMITED: u64 = 2;
 const FIXED_32: u64 = 5;
 
 /// Returns the wire type of a kind of value.
-pub(super) fn wire_type(value_kind: &Of) -> u64 {
+pub(super) fn wire_type(value_kind: &FieldKind) -> u64 {
     match value_kind {
-        Of::Message(_) | Of::Scalar(Kind::String | Kind::Bytes) => DELIMITED,
-        Of::Scalar(Kind::Double | Kind::Fixed64 | Kind::Sfixed64) => FIXED_64,
-        Of::Scalar(Kind::Float | Kind::Fixed32 | Kind::Sfixed32) => FIXED_32,
-        Of::Enum(_) | Of::Scalar(_) => VARINT,
+        FieldKind::Message(_) | FieldKind::Scalar(Kind::String | Kind::Bytes) => DELIMITED,
+        FieldKind::Scalar(Kind::Double | Kind::Fixed64 | Kind::Sfixed64) => FIXED_64,
+        FieldKind::Scalar(Kind::Float | Kind::Fixed32 | Kind::Sfixed32) => FIXED_32,
+        FieldKind::Enum(_) | FieldKind::Scalar(_) => VARINT,
     }
 }
 
@@ -54,11 +54,11 @@ pub(super) const fn key(number: u32, wire_type: u64) -> u64 {
 
 /// Removes a value of the kind `value_kind` from the front of `unread`. Returns
 /// `None` if `unread` has no such value, or not in canonical form.
-pub(super) fn take_value<'a>(value_kind: &Of, unread: &mut &'a [u8]) -> Option<Value<'a>> {
+pub(super) fn take_value<'a>(value_kind: &FieldKind, unread: &mut &'a [u8]) -> Option<Value<'a>> {
     let kind = match value_kind {
-        Of::Message(_) => return take_delimited(unread).map(Value::Message),
-        Of::Enum(_) => return i32_of(take_varint(unread)?).map(Value::Enum),
-        Of::Scalar(kind) => kind,
+        FieldKind::Message(_) => return take_delimited(unread).map(Value::Message),
+        FieldKind::Enum(_) => return i32_of(take_varint(unread)?).map(Value::Enum),
+        FieldKind::Scalar(kind) => kind,
     };
 
     Some(match kind {
@@ -109,18 +109,20 @@ pub(super) fn take_varint(unread: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Takes a length-delimited value off `left`. `None` if its length is no
+/// Takes a length-delimited value off `unread`. `None` if its length is no
 /// canonical varint, or if the bytes end before it does.
-pub(super) fn take_delimited<'a>(left: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let len = usize::try_from(take_varint(left)?).ok()?;
-    let (value, remainder) = left.split_at_checked(len)?;
-    *left = remainder;
+pub(super) fn take_delimited<'a>(unread: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let len = usize::try_from(take_varint(unread)?).ok()?;
+    let (value, remainder) = unread.split_at_checked(len)?;
+    *unread = remainder;
     Some(value)
 }
 
-fn take_fixed<const N: usize>(left: &mut &[u8]) -> Option<[u8; N]> {
-    let (value, remainder) = left.split_first_chunk()?;
-    *left = remainder;
+/// Removes the first `N` bytes from `unread`. Returns `None` if there are
+/// fewer.
+fn take_fixed<const N: usize>(unread: &mut &[u8]) -> Option<[u8; N]> {
+    let (value, remainder) = unread.split_first_chunk()?;
+    *unread = remainder;
     Some(*value)
 }
 

@@ -1,6 +1,6 @@
 //! The walk: ends with `None` at the first part that is not plain.
 
-use super::plan::{Field, Of, Plan, Plans, Shape, Special};
+use super::plan::{Field, FieldKind, Plan, Plans, Shape, Special};
 use super::value::{
     DELIMITED, VARINT, Value, key, take_delimited, take_value, take_varint, wire_type,
 };
@@ -100,7 +100,7 @@ impl<'a> Walk<'a> {
     ) -> Plain {
         let expected_wire_type = match field.shape {
             Shape::Packed | Shape::Map => DELIMITED,
-            Shape::One | Shape::List => wire_type(&field.of),
+            Shape::One | Shape::List => wire_type(&field.kind),
         };
         let actual_wire_type = key & 7;
         if actual_wire_type != expected_wire_type {
@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
     /// if a rule is broken, or the value is a default that the canonical form
     /// leaves out.
     fn walk_single(&mut self, field: &'static Field, unread: &mut &'a [u8], depth: usize) -> Plain {
-        let value = take_value(&field.of, unread)?;
+        let value = take_value(&field.kind, unread)?;
         if !field.presence && value.is_default() {
             return None;
         }
@@ -141,12 +141,12 @@ impl<'a> Walk<'a> {
         depth: usize,
     ) -> Plain {
         let rules = list_rules(field);
-        let item_rules = rules.and_then(|rules| rules.each.as_deref());
+        let item_rules = rules.and_then(|rules| rules.items.as_deref());
         let is_unique = rules.is_some_and(|rules| rules.unique);
         let mut unique_texts = Vec::new();
         let mut count = 0;
         loop {
-            let value = take_value(&field.of, unread)?;
+            let value = take_value(&field.kind, unread)?;
             count += 1;
             self.walk_value(field, value, depth)?;
             if let Some(rules) = item_rules {
@@ -167,7 +167,7 @@ impl<'a> Walk<'a> {
 
         unique_texts.sort_unstable();
         let occurs_twice = unique_texts.windows(2).any(|pair| pair[0] == pair[1]);
-        let count_fits = rules.is_none_or(|rules| self.checker.allows_count(count, &rules.items));
+        let count_fits = rules.is_none_or(|rules| self.checker.allows_count(count, &rules.count));
         (count_fits && !occurs_twice).then_some(())
     }
 
@@ -182,17 +182,17 @@ impl<'a> Walk<'a> {
             return None;
         }
 
-        let item_rules = rules.and_then(|rules| rules.each.as_deref());
+        let item_rules = rules.and_then(|rules| rules.items.as_deref());
         let mut count = 0;
         while !numbers.is_empty() {
-            let value = take_value(&field.of, &mut numbers)?;
+            let value = take_value(&field.kind, &mut numbers)?;
             count += 1;
             if let Some(rules) = item_rules {
                 self.check_rules(field, value, rules)?;
             }
         }
 
-        let count_fits = rules.is_none_or(|rules| self.checker.allows_count(count, &rules.items));
+        let count_fits = rules.is_none_or(|rules| self.checker.allows_count(count, &rules.count));
         count_fits.then_some(())
     }
 
@@ -241,8 +241,8 @@ impl<'a> Walk<'a> {
     /// Walks a message, or records the cluster that a text names. Does nothing
     /// for other values.
     fn walk_value(&mut self, field: &'static Field, value: Value<'a>, depth: usize) -> Plain {
-        match (&field.of, value) {
-            (Of::Message(plan), Value::Message(bytes)) => {
+        match (&field.kind, value) {
+            (FieldKind::Message(plan), Value::Message(bytes)) => {
                 self.walk_message(self.plans.get(*plan)?, bytes, depth + 1)
             }
             // An empty name is no reference in a single field; in a list the
@@ -294,8 +294,8 @@ impl<'a> Walk<'a> {
             (Check::Text(_), Value::Text("")) if rules.ignore_empty => true,
             (Check::Text(rules), Value::Text(text)) => self.checker.allows_text(text, rules),
             (Check::Bool(required), Value::Bool(value)) => value == *required,
-            (Check::Enum(rules), Value::Enum(number)) => match &field.of {
-                Of::Enum(descriptor) => self.checker.allows_enum(number, descriptor, rules),
+            (Check::Enum(rules), Value::Enum(number)) => match &field.kind {
+                FieldKind::Enum(descriptor) => self.checker.allows_enum(number, descriptor, rules),
                 _ => false,
             },
             (Check::Any(rules), Value::Message(any)) => {
@@ -309,7 +309,7 @@ impl<'a> Walk<'a> {
     /// Reads the number that a message in a field means: a duration, or the
     /// number in a wrapper. Returns `None` for other messages.
     fn read_number(&self, field: &Field, bytes: &'a [u8]) -> Option<Number> {
-        let Of::Message(plan) = field.of else {
+        let FieldKind::Message(plan) = field.kind else {
             return None;
         };
         let plan = self.plans.get(plan)?;
@@ -331,10 +331,10 @@ fn read_wrapped_number(plan: &Plan, mut unread: &[u8]) -> Option<Number> {
     };
     if unread.is_empty() {
         // An empty wrapper means zero, which is the same for all integers.
-        return (wire_type(&field.of) == VARINT).then_some(Number::Int(0));
+        return (wire_type(&field.kind) == VARINT).then_some(Number::Int(0));
     }
     take_varint(&mut unread)?;
-    match take_value(&field.of, &mut unread)? {
+    match take_value(&field.kind, &mut unread)? {
         Value::Int(value) => Some(Number::Int(value)),
         Value::Float(value) => Some(Number::Float(value)),
         _ => None,
@@ -395,10 +395,10 @@ fn read_map_entry<'a>(field: &'static Field, mut unread: &'a [u8]) -> Option<(&'
         return None;
     }
     let name = std::str::from_utf8(take_delimited(&mut unread)?).ok()?;
-    if !take_key(&mut unread, key(2, wire_type(&field.of))) {
+    if !take_key(&mut unread, key(2, wire_type(&field.kind))) {
         return None;
     }
-    let value = take_value(&field.of, &mut unread)?;
+    let value = take_value(&field.kind, &mut unread)?;
     unread.is_empty().then_some((name, value))
 }
 

@@ -110,7 +110,7 @@ pub fn redact_message(message: &mut DynamicMessage) {
 /// resource. A text without a secret stays as it is.
 #[must_use]
 pub fn quoted(text: &str) -> Cow<'_, str> {
-    match table::quoted_at(text) {
+    match table::find_quote(text) {
         Some(start) => Cow::Owned(format!("{}{REDACTED}", &text[..start])),
         None => Cow::Borrowed(text),
     }
@@ -269,6 +269,7 @@ impl Hider {
                 self.collect(bytes);
                 *bytes = REDACTED.into();
             }
+
             Value::Message(message) => self.hide_all(message, depth + 1),
             Value::List(list) => list
                 .iter_mut()
@@ -276,6 +277,7 @@ impl Hider {
             Value::Map(map) => map
                 .values_mut()
                 .for_each(|value| self.hide_value(value, depth)),
+
             Value::Bool(value) => *value = false,
             Value::I32(value) | Value::EnumNumber(value) => *value = 0,
             Value::I64(value) => *value = 0,

@@ -42,27 +42,27 @@ pub fn scrub(text: &str, secrets: &[Bytes]) -> Option<String> {
         return None;
     }
 
-    let mut marked = Marked::new(text);
+    let mut marked_text = MarkedText::new(text);
 
     for secret in secrets {
         if secret.len() < RUN {
-            marked.mark_whole(secret);
+            marked_text.mark_whole(secret);
             continue;
         }
-        marked.mark_runs(&without_boundaries(secret));
-        marked.mark_runs(&escape(secret));
+        marked_text.mark_runs(&without_boundaries(secret));
+        marked_text.mark_runs(&escape(secret));
         for offset in 0..3 {
-            marked.mark_runs(STANDARD_NO_PAD.encode(&secret[offset..]).as_bytes());
-            marked.mark_runs(URL_SAFE_NO_PAD.encode(&secret[offset..]).as_bytes());
+            marked_text.mark_runs(STANDARD_NO_PAD.encode(&secret[offset..]).as_bytes());
+            marked_text.mark_runs(URL_SAFE_NO_PAD.encode(&secret[offset..]).as_bytes());
         }
-        marked.mark_runs(hexadecimal(secret, b"0123456789abcdef").as_slice());
-        marked.mark_runs(hexadecimal(secret, b"0123456789ABCDEF").as_slice());
+        marked_text.mark_runs(hexadecimal(secret, b"0123456789abcdef").as_slice());
+        marked_text.mark_runs(hexadecimal(secret, b"0123456789ABCDEF").as_slice());
     }
-    Some(marked.redact())
+    Some(marked_text.redact())
 }
 
 /// The bytes of a text that belong to a secret.
-struct Marked<'a> {
+struct MarkedText<'a> {
     text: &'a str,
     /// All runs of the text with their places, sorted.
     runs: Vec<(u64, usize)>,
@@ -71,7 +71,7 @@ struct Marked<'a> {
     is_marked: Vec<bool>,
 }
 
-impl<'a> Marked<'a> {
+impl<'a> MarkedText<'a> {
     /// Indexes the runs of a text. Nothing is marked yet.
     fn new(text: &'a str) -> Self {
         let mut runs: Vec<_> = runs_of(text.as_bytes()).zip(0..).collect();

@@ -57,7 +57,7 @@ fn hide_in_struct(
     }
 
     match descriptor.full_name() {
-        ANY => match text_at(message, ANY_TYPE).and_then(|url| descriptor::message(&url)) {
+        ANY => match find_text(message, ANY_TYPE).and_then(|url| descriptor::message(&url)) {
             // The depth bounds an `Any` in an `Any`.
             Some(inner) => hide_in_struct(hider, &inner, message, depth + 1),
             None => hider.hide_all(message, depth),
@@ -81,7 +81,7 @@ fn hide_in_fields(
     let rules = table::rules(descriptor.full_name());
     let pair = rules.and_then(|rules| rules.pair);
     let is_secret_pair = pair.is_some_and(|pair| {
-        let name = text_at(message, pair.name);
+        let name = find_text(message, pair.name);
         name.is_some_and(|name| sounds_secret(&name))
     });
 
@@ -114,7 +114,7 @@ fn hide_in_fields(
 /// Hides the secrets in a `TypedStruct` that is itself written as a `Struct`.
 /// Hides its whole value if its type is unknown.
 fn hide_in_typed_struct(hider: &mut Hider, message: &mut DynamicMessage, depth: usize) {
-    let url = text_at(message, TYPE_URL).or_else(|| text_at(message, TYPE_URL_IN_JSON));
+    let url = find_text(message, TYPE_URL).or_else(|| find_text(message, TYPE_URL_IN_JSON));
     let descriptor = url.and_then(|url| descriptor::message(&url));
     for_each_entry(message, |key, value| match (key, &descriptor) {
         (VALUE, Some(descriptor)) => {
@@ -129,8 +129,8 @@ fn hide_in_typed_struct(hider: &mut Hider, message: &mut DynamicMessage, depth: 
 
 /// Finds the field of a key, which is its name or its name in JSON.
 fn find_field(message: &MessageDescriptor, key: &str) -> Option<FieldDescriptor> {
-    let by_name = message.get_field_by_name(key);
-    by_name.or_else(|| message.get_field_by_json_name(key))
+    let named_field = message.get_field_by_name(key);
+    named_field.or_else(|| message.get_field_by_json_name(key))
 }
 
 /// Hides the secrets in the value of a field that is not secret itself: in a
@@ -202,10 +202,10 @@ fn for_each_entry(message: &mut DynamicMessage, mut change: impl FnMut(&str, &mu
 
 /// Returns the text at a key of a `Struct`. Returns `None` if there is no text
 /// at this key.
-fn text_at(message: &mut DynamicMessage, wanted_key: &str) -> Option<String> {
+fn find_text(message: &mut DynamicMessage, searched_key: &str) -> Option<String> {
     let mut text = None;
     for_each_entry(message, |key, value| {
-        if key == wanted_key {
+        if key == searched_key {
             text = text_of(value);
         }
     });

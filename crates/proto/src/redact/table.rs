@@ -100,7 +100,7 @@ pub(super) const MAPS: &[&str] = &[
 /// Messages that can hold a secret in their own fields, by full name.
 static RULES: LazyLock<HashMap<String, Rules>> = LazyLock::new(|| {
     let rules = pool().all_messages().filter_map(|message| {
-        let rules = Rules::of(&message);
+        let rules = Rules::new(&message);
         (!rules.is_empty()).then(|| (message.full_name().to_owned(), rules))
     });
     rules.collect()
@@ -121,7 +121,7 @@ pub(super) struct Rules {
 impl Rules {
     /// Makes the rules of a message from the tables of secret fields, keys,
     /// maps and pairs.
-    fn of(message: &MessageDescriptor) -> Self {
+    fn new(message: &MessageDescriptor) -> Self {
         let mut rules = Self {
             pair: PAIRS
                 .iter()
@@ -144,6 +144,7 @@ impl Rules {
         rules
     }
 
+    /// Returns whether the message can hold no secret in its own fields.
     fn is_empty(&self) -> bool {
         self.secret.is_empty() && self.maps.is_empty() && self.pair.is_none()
     }
@@ -221,7 +222,7 @@ pub(super) fn names() -> &'static BTreeSet<String> {
 
 /// The texts before a secret in a dump of a message, as protobuf prints it and
 /// as JSON has it.
-static BEFORE: LazyLock<Vec<String>> = LazyLock::new(|| {
+static SECRET_PREFIXES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let is_secret_text = |field: &FieldDescriptor| {
         is_secret(field) && matches!(field.kind(), Kind::String | Kind::Bytes)
     };
@@ -240,8 +241,11 @@ static BEFORE: LazyLock<Vec<String>> = LazyLock::new(|| {
 
 /// Finds the offset at which a text begins to quote a secret; `None` if it
 /// quotes none.
-pub(super) fn quoted_at(text: &str) -> Option<usize> {
-    BEFORE.iter().filter_map(|name| text.find(name)).min()
+pub(super) fn find_quote(text: &str) -> Option<usize> {
+    SECRET_PREFIXES
+        .iter()
+        .filter_map(|name| text.find(name))
+        .min()
 }
 
 /// Returns the number of secret fields, for the tests.

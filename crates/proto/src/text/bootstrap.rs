@@ -83,10 +83,9 @@ fn take_first(node: Node, keys: &[&str]) -> Option<Node> {
     let Value::Map(entries) = node.value else {
         return None;
     };
-    let mut matching = entries
-        .into_iter()
-        .filter(|entry| keys.contains(&entry.key.as_str()));
-    matching.next().map(|entry| entry.node)
+    let has_key = |entry: &Entry| keys.contains(&entry.key.as_str());
+    let first_entry = entries.into_iter().find(has_key);
+    first_entry.map(|entry| entry.node)
 }
 
 #[cfg(test)]

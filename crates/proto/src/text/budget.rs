@@ -24,8 +24,8 @@ pub(super) const RESOURCE: u64 = 1200;
 #[derive(Debug, Clone)]
 pub(super) struct Budget<'a> {
     limits: &'a Limits,
-    /// Bytes of memory that were taken.
-    taken: u64,
+    /// Bytes of memory that were charged.
+    charged: u64,
     /// Values that were copied, for anchors and aliases.
     copied: usize,
     /// The bytes of those copies.
@@ -38,15 +38,15 @@ impl<'a> Budget<'a> {
     pub(super) fn of_text(text: &str, limits: &'a Limits) -> Self {
         Self {
             limits,
-            taken: 2 * text.len() as u64,
+            charged: 2 * text.len() as u64,
             copied: 0,
             copied_bytes: 0,
         }
     }
 
     /// Returns the bytes of memory that were counted so far.
-    pub(super) fn taken(&self) -> u64 {
-        self.taken
+    pub(super) fn charged_bytes(&self) -> u64 {
+        self.charged
     }
 
     /// Counts a scalar or a key before it is made.
@@ -81,7 +81,7 @@ impl<'a> Budget<'a> {
     /// # Errors
     /// The memory is more than the limit.
     pub(super) fn charge(&mut self, cost: u64) -> Result<(), Problem> {
-        charge(&mut self.taken, cost, self.limits)
+        charge(&mut self.charged, cost, self.limits)
     }
 }
 
@@ -89,10 +89,10 @@ impl<'a> Budget<'a> {
 ///
 /// # Errors
 /// The memory is more than the limit.
-pub(super) fn charge(taken: &mut u64, cost: u64, limits: &Limits) -> Result<(), Problem> {
-    *taken = taken.saturating_add(cost);
+pub(super) fn charge(charged: &mut u64, cost: u64, limits: &Limits) -> Result<(), Problem> {
+    *charged = charged.saturating_add(cost);
     let max = limits.memory;
-    match *taken > max {
+    match *charged > max {
         true => Err(Problem::TooHeavy { max }),
         false => Ok(()),
     }

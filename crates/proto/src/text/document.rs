@@ -47,7 +47,7 @@ pub fn read(file: &str, text: &str, options: &Options) -> Document {
 pub fn read_as(format: Format, file: &str, text: &str, options: &Options) -> Document {
     match parse_by(Schema::Envoy, format, file, text, &options.limits) {
         Ok(parsed) => {
-            let mut reader = Reader::new(file, options, parsed.taken);
+            let mut reader = Reader::new(file, options, parsed.charged_bytes);
             let octals = parsed.octals.into_iter();
             let octal_warnings =
                 octals.map(|(position, problem)| TextError::without_path(file, position, problem));
@@ -97,9 +97,9 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Makes a reader that has read nothing yet.
-    fn new(file: &'a str, options: &'a Options, taken: u64) -> Self {
+    fn new(file: &'a str, options: &'a Options, charged_bytes: u64) -> Self {
         Self {
-            walk: Walk::new(file, options, taken),
+            walk: Walk::new(file, options, charged_bytes),
             resources: Vec::new(),
             allow_removal: false,
         }

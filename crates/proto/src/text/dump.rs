@@ -23,7 +23,7 @@ use crate::{
 const CONFIGS: &str = "configs";
 
 /// The keys of a dump below which there are resources that Envoy uses.
-const TAKEN: [&str; 19] = [
+const READ_KEYS: [&str; 19] = [
     CONFIGS,
     "static_listeners",
     "dynamic_listeners",
@@ -84,14 +84,14 @@ impl Reader<'_> {
         match node.value {
             Value::Map(entries) => {
                 for Entry { key, node, .. } in entries {
-                    if let Some(name) = TAKEN.iter().find(|name| **name == key) {
-                        self.read_dump_at(Step::Name(name), node);
+                    if let Some(name) = READ_KEYS.iter().find(|name| **name == key) {
+                        self.read_dump_part(Step::Name(name), node);
                     }
                 }
             }
             Value::List(items) => {
                 for (index, item) in items.into_iter().enumerate() {
-                    self.read_dump_at(Step::Index(index), item);
+                    self.read_dump_part(Step::Index(index), item);
                 }
             }
             _ => {}
@@ -99,7 +99,7 @@ impl Reader<'_> {
     }
 
     /// Reads a part of a dump that is one step further in.
-    fn read_dump_at(&mut self, step: Step, node: Node) {
+    fn read_dump_part(&mut self, step: Step, node: Node) {
         self.walk.path.push(step);
         self.read_dump(node);
         self.walk.path.pop();

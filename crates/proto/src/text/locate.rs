@@ -163,6 +163,7 @@ fn to_json_name(name: &str) -> String {
 fn split_path(path: &str) -> Option<Vec<Part<'_>>> {
     let mut parts = Vec::new();
     let mut remainder = path;
+
     while !remainder.is_empty() {
         if let Some(quoted) = remainder.strip_prefix("[\"") {
             let (key, tail) = quoted.split_once("\"]")?;
@@ -185,6 +186,7 @@ fn split_path(path: &str) -> Option<Vec<Part<'_>>> {
             remainder = &name[end..];
         }
     }
+
     Some(parts)
 }
 

@@ -85,7 +85,7 @@ impl Reader<'_> {
     }
 
     /// Reads the text at a key, which is required. Returns `None` if it is
-    /// missing or not a text, which is reported.
+    /// missing, empty or not a text, which is reported.
     fn read_text(&mut self, node: &Node, key: &'static str) -> Option<String> {
         self.walk.walk_at(Step::Name(key), |walk| {
             match node.get(key).map(|entry| &entry.node) {
@@ -118,11 +118,13 @@ impl Reader<'_> {
         if !matches!(node.value, Value::Map(_)) {
             return self.walk.report_wrong_kind(node, "a mapping");
         }
+
         let name = self.read_text(node, "name")?;
         let namespace = self.read_optional(node, "namespace")?.unwrap_or_default();
         let version = self.read_optional(node, "resourceVersion")?;
         let creation_time = self.read_optional(node, "creationTimestamp")?;
         let creation_time = creation_time.and_then(|text| parse_timestamp(&text));
+
         Some(Metadata {
             name: format!("{namespace}/{name}"),
             create_time: creation_time.map(|(seconds, nanos)| Timestamp { seconds, nanos }),
@@ -183,13 +185,13 @@ impl Reader<'_> {
             Some(spec) => {
                 let spec = &spec.node;
                 self.walk.path.push(Step::Name(SPEC));
-                let spec_body = self.read_body_of(&descriptor, spec, message.is_some());
+                let spec_body = self.read_checked_body(&descriptor, spec, message.is_some());
                 self.walk.path.pop();
                 spec_body?
             }
             None => {
                 let remainder = without_head(root);
-                self.read_body_of(&descriptor, &remainder, message.is_some())?
+                self.read_checked_body(&descriptor, &remainder, message.is_some())?
             }
         };
 
@@ -202,7 +204,7 @@ impl Reader<'_> {
     /// Reads a body and encodes it. Checks it by the rules of its message if
     /// `has_rules`. Returns `None` if a mistake was reported in place of a
     /// body.
-    fn read_body_of(
+    fn read_checked_body(
         &mut self,
         descriptor: &MessageDescriptor,
         node: &Node,

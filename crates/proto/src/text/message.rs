@@ -14,7 +14,11 @@ use super::{
     schema::Schema,
     tree::{Node, Position, Value},
 };
-use crate::{descriptor, path::Step, validate};
+use crate::{
+    descriptor,
+    path::Step,
+    validate::{self, Violation},
+};
 
 /// A message that was read from a text, and the mistakes that were found: a
 /// field with one is not in the message, its neighbours are.
@@ -71,7 +75,7 @@ pub fn read_message(
 ) -> Result<Written, Vec<TextError>> {
     let parsed = parse_by(Schema::Envoy, format, file, text, &options.limits);
     let parsed = parsed.map_err(|error| vec![*error])?;
-    let mut walk = Walk::new(file, options, parsed.taken);
+    let mut walk = Walk::new(file, options, parsed.charged_bytes);
     for (position, problem) in parsed.octals {
         walk.warn(position, problem);
     }
@@ -80,7 +84,6 @@ pub fn read_message(
         at: Position::START,
         value: Value::Null,
     });
-
     let Some(descriptor) = descriptor::message(message_type) else {
         let name = message_type.to_owned();
         walk.report::<()>(root.at, Problem::UnknownType { name, near: None });
@@ -94,7 +97,6 @@ pub fn read_message(
             None => Some(DynamicMessage::new(descriptor)),
         }),
     };
-
     let Some(message) = message else {
         return Err(walk.errors);
     };
@@ -126,18 +128,18 @@ impl Written {
     /// Returns the violations of rules in the message, each with its position.
     #[must_use]
     pub fn validate(&self) -> Vec<TextError> {
+        let to_error = |violation: Violation| {
+            let path = violation.path.to_string();
+            TextError {
+                file: self.file.clone(),
+                at: self.position(&path),
+                path,
+                problem: Problem::Rule(violation.broken),
+            }
+        };
+
         let violations = validate::validate(&self.message).into_iter();
-        violations
-            .map(|violation| {
-                let path = violation.path.to_string();
-                TextError {
-                    file: self.file.clone(),
-                    at: self.position(&path),
-                    path,
-                    problem: Problem::Rule(violation.broken),
-                }
-            })
-            .collect()
+        violations.map(to_error).collect()
     }
 }
 

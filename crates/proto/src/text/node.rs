@@ -40,7 +40,7 @@ pub fn read_node(
     });
     let node = root.get("node").map_or(&root, |entry| &entry.node);
 
-    let mut walk = Walk::new(file, options, parsed.taken);
+    let mut walk = Walk::new(file, options, parsed.charged_bytes);
     match read_tree(&mut walk, node) {
         Some(node) if walk.total == 0 => Ok(node),
         _ => Err(walk.errors),

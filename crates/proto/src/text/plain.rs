@@ -46,10 +46,10 @@ pub(super) fn parse_by(
     let parsed = match format {
         _ if len > max => Err((Position::START, Problem::TooLong { len, max })),
         Format::Yaml => yaml::parse(text, limits, schema),
-        Format::Json => json::parse(text, limits).map(|(root, taken)| Parsed {
+        Format::Json => json::parse(text, limits).map(|(root, charged_bytes)| Parsed {
             documents: vec![root],
             octals: Vec::new(),
-            taken,
+            charged_bytes,
         }),
     };
     parsed.map_err(|(position, problem)| Box::new(TextError::without_path(file, position, problem)))

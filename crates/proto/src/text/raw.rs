@@ -85,7 +85,7 @@ impl Raw {
             wrapped: false,
             host: None,
         };
-        let (any, wrapper) = unwrap(any).map_err(|problem| spot.error(file, problem))?;
+        let (any, wrapper) = unwrap_resource(any).map_err(|problem| spot.error(file, problem))?;
         spot.wrapped = wrapper.is_some();
         if any.type_url.is_empty() {
             return Err(spot.error(file, Problem::MissingType(None)));
@@ -167,7 +167,9 @@ fn encoding_problem(error: &canonical::CanonicalError) -> Problem {
 ///
 /// # Errors
 /// The wrapper is malformed, or contains no resource.
-fn unwrap(any: discovery::Any) -> Result<(discovery::Any, Option<discovery::Resource>), Problem> {
+fn unwrap_resource(
+    any: discovery::Any,
+) -> Result<(discovery::Any, Option<discovery::Resource>), Problem> {
     let wrapper_name = descriptor::full_name(descriptor::types::RESOURCE);
     if descriptor::full_name(&any.type_url) != wrapper_name {
         return Ok((any, None));

@@ -140,11 +140,11 @@ pub(super) fn kubernetes_kind(root: &Node) -> Option<String> {
 /// Returns `None` for other keys.
 fn top_level_list(entry: &Entry) -> Option<(Position, Stranger)> {
     let (key, type_url) = LISTS.iter().find(|(key, _)| *key == entry.key)?;
-    let in_bootstrap = [types::LISTENER, types::CLUSTER, types::SECRET];
+    let static_types = [types::LISTENER, types::CLUSTER, types::SECRET];
     let list = Stranger::List {
         key: (*key).to_owned(),
         type_url,
-        is_static: in_bootstrap.contains(type_url) && key.ends_with('s'),
+        is_static: static_types.contains(type_url) && key.ends_with('s'),
     };
     Some((entry.at, list))
 }

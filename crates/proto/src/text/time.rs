@@ -110,6 +110,7 @@ fn parse_nanos(fraction: &str) -> Option<i32> {
     i32::try_from(number * scale).ok()
 }
 
+/// Returns whether a year of the Gregorian calendar has 366 days.
 fn is_leap(year: i64) -> bool {
     (year % 4 == 0 && year % 100 != 0) || year % 400 == 0
 }

@@ -40,7 +40,7 @@ pub(crate) struct Numbers {
     pub(super) gt: Option<Number>,
     pub(super) gte: Option<Number>,
     pub(super) within: Vec<Number>,
-    pub(super) without: Vec<Number>,
+    pub(super) excluded: Vec<Number>,
 }
 
 /// A number of any type; two of one field are of one variant.
@@ -111,7 +111,7 @@ pub(crate) struct Text {
     pub(super) contains: Option<String>,
     pub(super) not_contains: Option<String>,
     pub(super) within: BTreeSet<String>,
-    pub(super) without: BTreeSet<String>,
+    pub(super) excluded: BTreeSet<String>,
     pub(super) format: Option<Format>,
 }
 
@@ -140,7 +140,7 @@ pub(crate) struct Octets {
     pub(super) suffix: Option<Bytes>,
     pub(super) contains: Option<Bytes>,
     pub(super) within: Vec<Bytes>,
-    pub(super) without: Vec<Bytes>,
+    pub(super) excluded: Vec<Bytes>,
     /// Lengths of an address in bytes: 4, 16, or both.
     pub(super) ip: Vec<usize>,
 }
@@ -151,15 +151,16 @@ pub(crate) struct Enums {
     pub(super) equal: Option<i32>,
     pub(super) defined_only: bool,
     pub(super) within: Vec<i32>,
-    pub(super) without: Vec<i32>,
+    pub(super) excluded: Vec<i32>,
 }
 
 /// Lists.
 #[derive(Default)]
 pub(crate) struct Lists {
-    pub(crate) items: Count,
+    pub(crate) count: Count,
     pub(crate) unique: bool,
-    pub(crate) each: Option<Box<Rules>>,
+    /// The rules of each item.
+    pub(crate) items: Option<Box<Rules>>,
 }
 
 /// Maps.
@@ -174,7 +175,7 @@ pub(crate) struct Maps {
 #[derive(Default)]
 pub(crate) struct Anys {
     pub(super) within: BTreeSet<String>,
-    pub(super) without: BTreeSet<String>,
+    pub(super) excluded: BTreeSet<String>,
 }
 
 impl Rules {
@@ -214,9 +215,9 @@ impl RulesReader<'_> {
             "bytes" => Check::Bytes(self.read_bytes()),
             "enum" => Check::Enum(self.read_enums()),
             "repeated" => Check::List(Lists {
-                items: self.read_count(None, "min_items", "max_items"),
+                count: self.read_count(None, "min_items", "max_items"),
                 unique: self.is_set("unique"),
-                each: self.read_nested("items"),
+                items: self.read_nested("items"),
             }),
             "map" => Check::Map(Maps {
                 pairs: self.read_count(None, "min_pairs", "max_pairs"),
@@ -225,7 +226,7 @@ impl RulesReader<'_> {
             }),
             "any" => Check::Any(Anys {
                 within: self.read_texts("in"),
-                without: self.read_texts("not_in"),
+                excluded: self.read_texts("not_in"),
             }),
             _ => Check::Number(self.read_numbers()),
         })
@@ -241,7 +242,7 @@ impl RulesReader<'_> {
             gt: bound("gt"),
             gte: bound("gte"),
             within: self.read_list("in", read_number),
-            without: self.read_list("not_in", read_number),
+            excluded: self.read_list("not_in", read_number),
         }
     }
 
@@ -251,7 +252,7 @@ impl RulesReader<'_> {
             equal: self.get("const").and_then(|value| value.as_i32()),
             defined_only: self.is_set("defined_only"),
             within: self.read_list("in", Value::as_i32),
-            without: self.read_list("not_in", Value::as_i32),
+            excluded: self.read_list("not_in", Value::as_i32),
         }
     }
 
@@ -269,7 +270,7 @@ impl RulesReader<'_> {
             contains: string("contains"),
             not_contains: string("not_contains"),
             within: self.read_texts("in"),
-            without: self.read_texts("not_in"),
+            excluded: self.read_texts("not_in"),
             format: self.read_format(),
         }
     }
@@ -320,7 +321,7 @@ impl RulesReader<'_> {
             suffix: bytes("suffix"),
             contains: bytes("contains"),
             within: list("in"),
-            without: list("not_in"),
+            excluded: list("not_in"),
             ip: address_lens.into_iter().flatten().collect(),
         }
     }

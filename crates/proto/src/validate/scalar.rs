@@ -84,7 +84,7 @@ impl Walk {
             self.report(range_broken(number, required));
         }
         self.check_membership(rules.within.iter(), &number, false);
-        self.check_membership(rules.without.iter(), &number, true);
+        self.check_membership(rules.excluded.iter(), &number, true);
     }
 
     /// Checks that a value is in a list or, if `negated`, that it is not. An
@@ -129,46 +129,40 @@ impl Walk {
         self.check_count(text.chars().count(), "characters", &rules.chars);
         self.check_count(text.len(), "bytes", &rules.bytes);
 
-        let quoted = |word: &str, rule: &str| format!("{word} {rule:?}");
         if let Some(rule) = rules.equal.as_deref().filter(|rule| *rule != text) {
-            self.report_text(text, quoted("be", rule));
+            self.report_text(text, format!("be {rule:?}"));
         }
         if let Some(rule) = rules.pattern.as_ref().filter(|rule| !rule.is_match(text)) {
             self.report_text(text, format!("match {rule}"));
         }
-        if let Some(rule) = rules
-            .prefix
-            .as_deref()
-            .filter(|rule| !text.starts_with(rule))
-        {
-            self.report_text(text, quoted("begin with", rule));
-        }
-        if let Some(rule) = rules.suffix.as_deref().filter(|rule| !text.ends_with(rule)) {
-            self.report_text(text, quoted("end with", rule));
-        }
-        if let Some(rule) = rules
-            .contains
-            .as_deref()
-            .filter(|rule| !text.contains(rule))
-        {
-            self.report_text(text, quoted("contain", rule));
-        }
-        if let Some(rule) = rules
-            .not_contains
-            .as_deref()
-            .filter(|rule| text.contains(rule))
-        {
-            self.report_text(text, quoted("not contain", rule));
-        }
+        self.check_parts(text, rules);
 
         self.check_membership(rules.within.iter().map(String::as_str), text, false);
-        self.check_membership(rules.without.iter().map(String::as_str), text, true);
-        if let Some(format) = rules
-            .format
-            .filter(|format| !format::matches(*format, text))
-        {
+        self.check_membership(rules.excluded.iter().map(String::as_str), text, true);
+        let format = rules.format;
+        let broken_format = format.filter(|format| !format::matches(*format, text));
+        if let Some(format) = broken_format {
             self.report_text(text, format::describe(format).to_owned());
         }
+    }
+
+    /// Checks the beginning, the end and the parts of a text, and reports every
+    /// rule that it breaks.
+    fn check_parts(&mut self, text: &str, rules: &Text) {
+        let mut check = |rule: &Option<String>, word: &str, is_kept: fn(&str, &str) -> bool| {
+            if let Some(rule) = rule.as_deref().filter(|rule| !is_kept(text, rule)) {
+                self.report_text(text, format!("{word} {rule:?}"));
+            }
+        };
+
+        check(&rules.prefix, "begin with", |text, rule| {
+            text.starts_with(rule)
+        });
+        check(&rules.suffix, "end with", |text, rule| text.ends_with(rule));
+        check(&rules.contains, "contain", |text, rule| text.contains(rule));
+        check(&rules.not_contains, "not contain", |text, rule| {
+            !text.contains(rule)
+        });
     }
 
     /// Reports a text that breaks a rule, and quotes the beginning of it.
@@ -203,35 +197,33 @@ impl Walk {
             None => number.to_string(),
         };
 
-        let names = |numbers: &[i32]| {
-            numbers
-                .iter()
-                .map(|number| name(*number))
-                .collect::<Vec<_>>()
-        };
-
         if rules.defined_only && enum_descriptor.get_value(number).is_none() {
-            let known_names: Vec<_> = enum_descriptor
-                .values()
-                .map(|value| value.name().to_owned())
-                .collect();
-            self.report(Broken::UndefinedEnum {
-                number,
-                of: enum_descriptor.name().to_owned(),
-                known: known_names.join(", "),
-            });
+            self.report_undefined(number, enum_descriptor);
         }
 
         if let Some(required) = rules.equal.filter(|required| *required != number) {
             self.report(range_broken(name(number), name(required)));
         }
 
-        for (list, negated) in [(&rules.within, false), (&rules.without, true)] {
+        for (list, negated) in [(&rules.within, false), (&rules.excluded, true)] {
             // The comparison by number saves the names if there is no report.
             if !list.is_empty() && list.contains(&number) == negated {
-                self.check_membership(names(list).iter(), &name(number), negated);
+                let names: Vec<_> = list.iter().map(|number| name(*number)).collect();
+                self.check_membership(names.iter(), &name(number), negated);
             }
         }
+    }
+
+    /// Reports a number that an enum does not define, with the names that it
+    /// defines.
+    fn report_undefined(&mut self, number: i32, enum_descriptor: &EnumDescriptor) {
+        let values = enum_descriptor.values();
+        let known_names: Vec<_> = values.map(|value| value.name().to_owned()).collect();
+        self.report(Broken::UndefinedEnum {
+            number,
+            of: enum_descriptor.name().to_owned(),
+            known: known_names.join(", "),
+        });
     }
 
     /// Checks the type of an `Any`.
@@ -244,7 +236,7 @@ impl Walk {
     /// Checks the type URL of an `Any`.
     pub(super) fn check_any_type(&mut self, url: &str, rules: &Anys) {
         self.check_membership(rules.within.iter().map(String::as_str), url, false);
-        self.check_membership(rules.without.iter().map(String::as_str), url, true);
+        self.check_membership(rules.excluded.iter().map(String::as_str), url, true);
     }
 }
 
@@ -280,7 +272,7 @@ impl Octets {
                 "be one of the values of its rule",
             ),
             (
-                is_one_of(&self.without),
+                is_one_of(&self.excluded),
                 "not be one of the values of its rule",
             ),
             (

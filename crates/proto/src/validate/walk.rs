@@ -218,11 +218,11 @@ impl Walk {
     /// Checks the number of items of a list, whether they differ if they must,
     /// and the rules of each item.
     fn check_list(&mut self, list: &[Value], field: &FieldDescriptor, rules: &Lists) {
-        self.check_count(list.len(), "items", &rules.items);
+        self.check_count(list.len(), "items", &rules.count);
         if rules.unique {
             self.check_unique(list);
         }
-        let Some(item_rules) = &rules.each else {
+        let Some(item_rules) = &rules.items else {
             return;
         };
         for (index, item) in list.iter().enumerate() {

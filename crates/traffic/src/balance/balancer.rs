@@ -11,7 +11,7 @@ use super::members::Members;
 use super::metadata::LbMetadata;
 use super::policy::{LocalityMode, Policy};
 use super::pool::Pool;
-use super::priority::{Moved, Pools, Priority, Setting};
+use super::priority::{Pools, Priority, PriorityChange, Setting};
 use super::subset::Subsets;
 use super::zone::{LocalCluster, ZoneRouting};
 
@@ -76,7 +76,7 @@ impl Balancer {
         }
     }
 
-    /// Takes over an update: `hosts` are the endpoints after it, and `changes`
+    /// Applies an update: `hosts` are the endpoints after it, and `changes`
     /// what [`HostSets::update`] returned. The work follows what has changed: an
     /// endpoint that comes, goes or is another one is put into its pools,
     /// whatever their size.
@@ -97,8 +97,8 @@ impl Balancer {
         for change in &changes.hosts {
             if let Some(host) = &change.now {
                 let address = change.address.clone();
-                let known = (change.priority, Arc::clone(host));
-                self.hosts_by_address.insert(address, known);
+                let priority_and_host = (change.priority, Arc::clone(host));
+                self.hosts_by_address.insert(address, priority_and_host);
             }
         }
 
@@ -186,8 +186,8 @@ impl Balancer {
         random: &mut dyn FnMut() -> u64,
     ) -> Option<&Arc<Host>> {
         if let Some(address) = context.override_host {
-            let known = self.hosts_by_address.get(address).map(|(_, host)| host);
-            if let Some(host) = known.filter(|host| host.health() != Health::Unhealthy) {
+            let host = self.hosts_by_address.get(address).map(|(_, host)| host);
+            if let Some(host) = host.filter(|host| host.health() != Health::Unhealthy) {
                 return Some(host);
             }
         }
@@ -308,12 +308,12 @@ impl Group {
             let Some(shift) = shift else {
                 return false;
             };
-            let moved = Moved {
+            let priority_change = PriorityChange {
                 address: &change.address,
                 now: new_host,
                 locality: shift.locality,
-                counted: shift.counted,
-                counts: shift.counts,
+                counted_before: shift.counted_before,
+                counts_now: shift.counts_now,
             };
             let setting = Setting {
                 panics: false,
@@ -321,13 +321,13 @@ impl Group {
                 seed,
                 now,
             };
-            if !self.priorities[change.priority].change(&moved, policy, &setting) {
+            if !self.priorities[change.priority].change(&priority_change, policy, &setting) {
                 return false;
             }
         }
 
         self.load = PriorityLoad::of_counts(
-            &members.counted,
+            &members.counts,
             hosts.overprovisioning,
             policy.panic_threshold,
         );

@@ -37,16 +37,15 @@ const ABSENT: Due = Due {
 const WEIGHT_SLACK: f64 = 1e-13;
 
 impl Edf {
-    /// Makes a queue as it is after a number of picks. So that workers do not
-    /// all begin with the same entry, each begins at another number.
+    /// Makes a queue of entries with these weights, as it is after `picks`
+    /// picks. So that workers do not all begin with the same entry, each begins
+    /// at another number.
     #[expect(clippy::cast_precision_loss, reason = "picks and entries are small")]
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a floor"
     )]
-    /// Makes a queue of entries with these weights, as it is after `picks`
-    /// picks.
     pub(super) fn new(entries: usize, picks: u32, weight: impl Fn(usize) -> f64) -> Self {
         let total: f64 = (0..entries).map(&weight).sum();
         let mut edf = Self::default();
@@ -138,14 +137,14 @@ impl Edf {
         let mut node = self.dues.len() + entry;
         while node > 1 {
             let other = self.winners[node ^ 1];
-            let others = self.dues[other as usize];
+            let other_due = self.dues[other as usize];
             // All bits are set if the other one is earlier.
-            let taken = others.mask_if_earlier(due);
+            let mask = other_due.mask_if_earlier(due);
             #[expect(clippy::cast_possible_truncation, reason = "half of the bits")]
-            let taken_entry = taken as u32;
-            winner ^= (winner ^ other) & taken_entry;
-            due.deadline ^= (due.deadline ^ others.deadline) & taken;
-            due.order ^= (due.order ^ others.order) & taken;
+            let entry_mask = mask as u32;
+            winner ^= (winner ^ other) & entry_mask;
+            due.deadline ^= (due.deadline ^ other_due.deadline) & mask;
+            due.order ^= (due.order ^ other_due.order) & mask;
             node /= 2;
             self.winners[node] = winner;
         }

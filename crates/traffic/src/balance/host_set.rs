@@ -71,6 +71,7 @@ pub(super) struct HostChange {
 }
 
 impl Default for HostSets {
+    /// Makes sets without endpoints, with Envoy's default settings.
     fn default() -> Self {
         Self {
             priorities: Vec::new(),
@@ -89,7 +90,7 @@ impl HostSets {
         Ok(sets)
     }
 
-    /// Takes over an assignment. Endpoints that stay keep their counters, and
+    /// Applies an assignment. Endpoints that stay keep their counters, and
     /// those that are the same stay as they are. An assignment with findings
     /// changes nothing.
     pub fn update(
@@ -124,12 +125,14 @@ impl HostSets {
             if sets.len() <= priority {
                 sets.resize_with(priority + 1, HostSet::default);
             }
+
             let locality = Locality::read(group.locality.as_ref());
             let mut hosts = Vec::with_capacity(group.lb_endpoints.len());
             for endpoint in &group.lb_endpoints {
                 let Some(host) = Host::read(endpoint, &locality, now) else {
                     continue;
                 };
+
                 let Some(old_host) = old_hosts.get(host.address()) else {
                     changes.added.push(host.address().to_owned());
                     hosts.push(Arc::new(host));
@@ -141,6 +144,7 @@ impl HostSets {
                     false => Arc::new(host.with_counters_of(old_host)),
                 });
             }
+
             sets[priority].add(LocalityHosts {
                 locality,
                 weight: group.load_balancing_weight.map_or(0, |weight| weight.value),
@@ -155,7 +159,7 @@ impl HostSets {
         sets
     }
 
-    /// Takes over the settings of an assignment. If they are others, all
+    /// Applies the settings of an assignment. If they are others, all
     /// priorities are reshaped.
     fn apply_policy(&mut self, policy: Option<&AssignmentPolicy>, changes: &mut Changes) {
         let factor = policy.and_then(|policy| policy.overprovisioning_factor);
@@ -239,7 +243,11 @@ impl HostSets {
     }
 }
 
-/// Each priority below the largest has its place, so that cannot be any number.
+/// Checks that priorities are small enough: each one below the largest takes a
+/// place in memory.
+///
+/// # Errors
+/// A priority is above [`MAX_PRIORITY`]. Each is a finding.
 fn check_priorities(message: &ClusterLoadAssignment) -> Result<(), Findings> {
     let mut findings = Findings::default();
     for (index, group) in message.endpoints.iter().enumerate() {
@@ -258,19 +266,20 @@ fn check_priorities(message: &ClusterLoadAssignment) -> Result<(), Findings> {
 impl HostSet {
     /// Adds the endpoints of a locality, to those that it has already. Of several
     /// weights the last one counts, as in Envoy.
-    fn add(&mut self, new: LocalityHosts) {
+    fn add(&mut self, group: LocalityHosts) {
         let mut localities = self.localities.iter_mut();
-        match localities.find(|other| other.locality == new.locality) {
-            Some(other) => {
-                other.hosts.extend(new.hosts);
-                if new.weight > 0 {
-                    other.weight = new.weight;
+        match localities.find(|known| known.locality == group.locality) {
+            Some(known) => {
+                known.hosts.extend(group.hosts);
+                if group.weight > 0 {
+                    known.weight = group.weight;
                 }
             }
-            None => self.localities.push(new),
+            None => self.localities.push(group),
         }
     }
 
+    /// Returns the endpoints of all localities.
     pub(super) fn hosts(&self) -> impl Iterator<Item = &Arc<Host>> {
         self.localities.iter().flat_map(|locality| &locality.hosts)
     }

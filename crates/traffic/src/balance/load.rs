@@ -15,9 +15,9 @@ pub struct PriorityLoad {
     pub panics: Vec<bool>,
 }
 
-/// The endpoints of one priority, counted, and their weights.
+/// The number of endpoints of one priority, and the sums of their weights.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counted {
+pub(super) struct PriorityCounts {
     all: u64,
     /// All but those that drain.
     total: u64,
@@ -31,13 +31,13 @@ impl PriorityLoad {
     /// Works out the shares of the priorities. The threshold is the percentage of
     /// usable endpoints below which a priority panics; 0 turns panic off.
     pub(super) fn new(sets: &HostSets, panic_threshold: f64) -> Self {
-        let counted = Counted::all(sets);
-        Self::of_counts(&counted, sets.overprovisioning, panic_threshold)
+        let counts = PriorityCounts::count_all(sets);
+        Self::of_counts(&counts, sets.overprovisioning, panic_threshold)
     }
 
-    /// Works out the shares of counted endpoints. `factor` is the overprovisioning
+    /// Works out the shares of priorities with these counts. `factor` is the overprovisioning
     /// factor in per cent.
-    pub(super) fn of_counts(counted: &[Counted], factor: u64, panic_threshold: f64) -> Self {
+    pub(super) fn of_counts(counts: &[PriorityCounts], factor: u64, panic_threshold: f64) -> Self {
         let availability = |part: u64, total: u64| match total {
             0 => 0,
             // Weights have up to 32 bits each, and so has the factor.
@@ -45,7 +45,7 @@ impl PriorityLoad {
         };
 
         let shares = |which: usize| -> Vec<u64> {
-            counted
+            counts
                 .iter()
                 .map(|sums| availability(sums.shares[which], sums.shares[0]))
                 .collect()
@@ -53,29 +53,29 @@ impl PriorityLoad {
 
         let (healthy, degraded) = (shares(1), shares(2));
         let total = (healthy.iter().sum::<u64>() + degraded.iter().sum::<u64>()).min(100);
-        let nothing = vec![0; counted.len()];
+        let nothing = vec![0; counts.len()];
         let mut load = Self {
             healthy: nothing.clone(),
             degraded: nothing,
-            panics: vec![false; counted.len()],
+            panics: vec![false; counts.len()],
         };
 
         if total == 0 {
             if panic_threshold > 0.0 {
                 load.panics.fill(true);
-                load.spread_by_count(counted);
+                load.spread_by_count(counts);
             }
             return load;
         }
 
         load.spread(&healthy, &degraded, total);
         if total < 100 {
-            for (panics, sums) in load.panics.iter_mut().zip(counted) {
+            for (panics, sums) in load.panics.iter_mut().zip(counts) {
                 *panics = sums.is_below(panic_threshold);
             }
             // If all priorities panic, health is ignored.
             if load.panics.iter().all(|panics| *panics) {
-                load.spread_by_count(counted);
+                load.spread_by_count(counts);
             }
         }
         load
@@ -84,38 +84,38 @@ impl PriorityLoad {
     /// Spreads 100 per cent by what is available, which is `total` in all: healthy
     /// endpoints of all priorities come before degraded ones of any.
     fn spread(&mut self, healthy: &[u64], degraded: &[u64], total: u64) {
-        let mut left = 100;
+        let mut unspread = 100;
         for (share, available) in self.healthy.iter_mut().zip(healthy) {
-            *share = left.min(available * 100 / total);
-            left -= *share;
+            *share = unspread.min(available * 100 / total);
+            unspread -= *share;
         }
         for (share, available) in self.degraded.iter_mut().zip(degraded) {
-            *share = left.min(available * 100 / total);
-            left -= *share;
+            *share = unspread.min(available * 100 / total);
+            unspread -= *share;
         }
         // What is left comes from rounding, and goes to the first that has any.
         if let Some(first) = healthy.iter().position(|available| *available > 0) {
-            self.healthy[first] += left;
+            self.healthy[first] += unspread;
         } else if let Some(first) = degraded.iter().position(|available| *available > 0) {
-            self.degraded[first] += left;
+            self.degraded[first] += unspread;
         }
     }
 
     /// Spreads by the number of endpoints, those that drain included.
-    fn spread_by_count(&mut self, counted: &[Counted]) {
+    fn spread_by_count(&mut self, counts: &[PriorityCounts]) {
         self.degraded.fill(0);
-        let total: u64 = counted.iter().map(|counted| counted.all).sum();
+        let total: u64 = counts.iter().map(|counts| counts.all).sum();
         if total == 0 {
             self.healthy.fill(0);
             return;
         }
-        let mut left = 100;
-        for (share, counted) in self.healthy.iter_mut().zip(counted) {
-            *share = left.min(100 * counted.all / total);
-            left -= *share;
+        let mut unspread = 100;
+        for (share, counts) in self.healthy.iter_mut().zip(counts) {
+            *share = unspread.min(100 * counts.all / total);
+            unspread -= *share;
         }
-        if let Some(first) = counted.iter().position(|counted| counted.all > 0) {
-            self.healthy[first] += left;
+        if let Some(first) = counts.iter().position(|counts| counts.all > 0) {
+            self.healthy[first] += unspread;
         }
     }
 
@@ -139,30 +139,32 @@ impl PriorityLoad {
     }
 }
 
-impl Counted {
+impl PriorityCounts {
     /// Counts the endpoints of each priority.
-    pub(super) fn all(sets: &HostSets) -> Vec<Self> {
+    pub(super) fn count_all(sets: &HostSets) -> Vec<Self> {
         let priorities = sets.priorities.iter();
         priorities
             .map(|set| {
-                let mut counted = Self::default();
+                let mut counts = Self::default();
                 for host in set.hosts() {
-                    counted.add(&Counts::of(host, sets.weighs_health));
+                    counts.add(&Counts::of(host, sets.weighs_health));
                 }
-                counted
+                counts
             })
             .collect()
     }
 
+    /// Adds what one endpoint counts for.
     pub(super) fn add(&mut self, counts: &Counts) {
-        for (sum, more) in self.sums().into_iter().zip(counts.0) {
-            *sum += more;
+        for (sum, count) in self.sums().into_iter().zip(counts.0) {
+            *sum += count;
         }
     }
 
+    /// Subtracts what one endpoint counted for.
     pub(super) fn subtract(&mut self, counts: &Counts) {
-        for (sum, less) in self.sums().into_iter().zip(counts.0) {
-            *sum -= less;
+        for (sum, count) in self.sums().into_iter().zip(counts.0) {
+            *sum -= count;
         }
     }
 
@@ -233,15 +235,15 @@ mod tests {
 
     #[test]
     fn d67_shares_of_large_weights_are_whole() {
-        let of = |weight: u64| Counted {
+        let of = |weight: u64| PriorityCounts {
             all: 3,
             total: 3,
             healthy: 3,
             degraded: 0,
             shares: [3 * weight, 3 * weight, 0],
         };
-        let counted = [of(u32::MAX.into()); 2];
-        let load = PriorityLoad::of_counts(&counted, u32::MAX.into(), 50.0);
+        let counts = [of(u32::MAX.into()); 2];
+        let load = PriorityLoad::of_counts(&counts, u32::MAX.into(), 50.0);
         assert_eq!(load.healthy, [100, 0]);
     }
 
@@ -320,9 +322,9 @@ mod tests {
             (&[(0, 0, 5)], 0.0, (&[0], &[0], &[false])),
         ];
         for (counts, threshold, (healthy, degraded, panics)) in cases {
-            let counted: Vec<_> = counts
+            let counts: Vec<_> = counts
                 .iter()
-                .map(|&(healthy, degraded, total)| Counted {
+                .map(|&(healthy, degraded, total)| PriorityCounts {
                     all: total,
                     total,
                     healthy,
@@ -330,7 +332,7 @@ mod tests {
                     shares: [total, healthy, degraded],
                 })
                 .collect();
-            let load = PriorityLoad::of_counts(&counted, 140, *threshold);
+            let load = PriorityLoad::of_counts(&counts, 140, *threshold);
             let expected = PriorityLoad {
                 healthy: healthy.to_vec(),
                 degraded: degraded.to_vec(),

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use super::host::Host;
 use super::host_set::HostSets;
-use super::load::{Counted, Counts};
+use super::load::{Counts, PriorityCounts};
 
 /// The endpoints of all priorities by priority and address, and their sums.
 #[derive(Debug)]
 pub(super) struct Members {
     by_address: Vec<HashMap<Box<str>, Member>>,
-    pub(super) counted: Vec<Counted>,
+    pub(super) counts: Vec<PriorityCounts>,
     weighs: bool,
 }
 
@@ -28,8 +28,8 @@ struct Member {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shift {
     pub(super) locality: usize,
-    pub(super) counted: bool,
-    pub(super) counts: bool,
+    pub(super) counted_before: bool,
+    pub(super) counts_now: bool,
 }
 
 impl Members {
@@ -48,7 +48,7 @@ impl Members {
         });
         Self {
             by_address: priorities.collect(),
-            counted: Counted::all(hosts),
+            counts: PriorityCounts::count_all(hosts),
             weighs,
         }
     }
@@ -77,22 +77,22 @@ impl Members {
             return None;
         }
 
-        let counted = self.counted.get_mut(priority)?;
+        let priority_counts = self.counts.get_mut(priority)?;
         if let Some(member) = old_member {
-            counted.subtract(&member.counts);
+            priority_counts.subtract(&member.counts);
         }
 
         let counts = new_host.map(|host| Counts::of(host, self.weighs));
         if let Some(counts) = counts {
-            counted.add(&counts);
+            priority_counts.add(&counts);
             let member = Member { locality, counts };
             self.by_address[priority].insert(address.into(), member);
         }
 
         Some(Shift {
             locality,
-            counted: old_member.is_some_and(|member| member.counts.counts_for_health()),
-            counts: counts.is_some_and(|counts| counts.counts_for_health()),
+            counted_before: old_member.is_some_and(|member| member.counts.counts_for_health()),
+            counts_now: counts.is_some_and(|counts| counts.counts_for_health()),
         })
     }
 }

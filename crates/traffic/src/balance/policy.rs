@@ -59,6 +59,7 @@ pub(super) struct ZoneAware {
 }
 
 impl Default for ZoneAware {
+    /// Returns the settings that Envoy has by default.
     fn default() -> Self {
         Self {
             enabled: 100.0,
@@ -77,6 +78,8 @@ pub(super) struct SlowStart {
 }
 
 impl SlowStart {
+    /// Makes the slow start of an endpoint over a time `window`.
+    /// `least_percent` is the part of its weight that it has in any case.
     pub(super) fn new(window: Duration, aggression: f64, least_percent: f64) -> Self {
         Self {
             window,
@@ -95,6 +98,7 @@ impl SlowStart {
         passed.powf(1.0 / self.aggression).max(self.least)
     }
 
+    /// Returns whether an endpoint of an age has its whole weight.
     pub(super) fn is_over(&self, age: Duration) -> bool {
         age >= self.window
     }
@@ -157,12 +161,10 @@ impl Policy {
             }
             (LbPolicy::LeastRequest, Some(LbConfig::LeastRequestLbConfig(config))) => {
                 self.slow_start = config.slow_start_config.as_ref().and_then(slow_start);
+                let bias = config.active_request_bias.as_ref();
                 Kind::LeastRequest {
                     choices: config.choice_count.map_or(2, |count| count.value),
-                    bias: config
-                        .active_request_bias
-                        .as_ref()
-                        .map_or(1.0, |bias| bias.default_value),
+                    bias: bias.map_or(1.0, |bias| bias.default_value),
                     scans_all: false,
                 }
             }
@@ -172,15 +174,9 @@ impl Policy {
                 scans_all: false,
             },
             (LbPolicy::Random, _) => Kind::Random,
+
             (LbPolicy::RingHash, config) => {
-                let mut ring = RingConfig::default();
-                if let Some(LbConfig::RingHashLbConfig(config)) = config {
-                    ring.min = config.minimum_ring_size.map_or(ring.min, |size| size.value);
-                    ring.max = config.maximum_ring_size.map_or(ring.max, |size| size.value);
-                    if config.hash_function() == HashFunction::MurmurHash2 {
-                        ring.function = RingFunction::Murmur2;
-                    }
-                }
+                let ring = read_ring(config);
                 ring_kind(ring, &place.field("ring_hash_lb_config"), findings)
             }
             (LbPolicy::Maglev, config) => {
@@ -197,6 +193,19 @@ impl Policy {
             }
         };
     }
+}
+
+/// Reads the settings of a ring. Those of another policy are ignored.
+fn read_ring(config: Option<&LbConfig>) -> RingConfig {
+    let mut ring = RingConfig::default();
+    if let Some(LbConfig::RingHashLbConfig(config)) = config {
+        ring.min = config.minimum_ring_size.map_or(ring.min, |size| size.value);
+        ring.max = config.maximum_ring_size.map_or(ring.max, |size| size.value);
+        if config.hash_function() == HashFunction::MurmurHash2 {
+            ring.function = RingFunction::Murmur2;
+        }
+    }
+    ring
 }
 
 /// The most entries of a ring, as in Envoy.

@@ -49,6 +49,7 @@ impl Pool {
         let mut weights = hosts.iter().map(|host| host.weight);
         let first_weight = weights.next();
         let is_equal = is_warm && weights.all(|weight| Some(weight) == first_weight);
+
         #[expect(clippy::cast_possible_truncation, reason = "any number will do")]
         let picks = seed as u32;
         let choice = match (policy.kind, is_equal) {
@@ -80,6 +81,7 @@ impl Pool {
         }
     }
 
+    /// Returns whether the pool has no endpoints; empty places do not count.
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -102,20 +104,20 @@ impl Pool {
     pub(super) fn change(
         &mut self,
         address: &str,
-        new: Option<&Arc<Host>>,
+        new_host: Option<&Arc<Host>>,
         policy: &Policy,
         seed: u64,
         now: Duration,
     ) {
         let old_place = self.places().get(address).copied();
-        match (old_place, new) {
+        match (old_place, new_host) {
             (None, None) => return,
             (Some(place), Some(host)) => self.hosts[place] = Some(Arc::clone(host)),
             (None, Some(host)) => self.insert(host, now),
             (Some(place), None) => self.remove(address, place),
         }
 
-        let is_other_kind = new.is_some_and(|host| !self.suits(host, now));
+        let is_other_kind = new_host.is_some_and(|host| !self.suits(host, now));
         // Empty places are few, or all are put in anew.
         if is_other_kind || self.hosts.len() > 2 * self.count + 8 {
             let hosts = self.hosts.iter().flatten().cloned().collect();
@@ -142,6 +144,7 @@ impl Pool {
         self.hosts.push(Some(Arc::clone(host)));
         self.count += 1;
         self.places().insert(host.address().into(), place);
+
         let slow_start = self.slow_start;
         match &mut self.choice {
             Choice::Weighted(edf) => edf.add(place, weight(host, slow_start, now)),
@@ -164,6 +167,7 @@ impl Pool {
             self.hosts[place] = None;
             return;
         }
+
         self.hosts.swap_remove(place);
         let moved_host = self.hosts.get(place).and_then(Option::as_ref);
         if let Some(moved_host) = moved_host.map(|host| host.address().into()) {

@@ -71,11 +71,11 @@ impl Priority {
         }
     }
 
-    /// Takes over a change of one endpoint. Returns `false` if the table has to
+    /// Applies a change of one endpoint. Returns `false` if the table has to
     /// be made anew: a ring and a maglev table depend on all endpoints.
     pub(super) fn change(
         &mut self,
-        change: &Moved<'_>,
+        change: &PriorityChange<'_>,
         policy: &Policy,
         setting: &Setting,
     ) -> bool {
@@ -91,15 +91,16 @@ impl Priority {
 
 /// A change of one endpoint in a priority.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Moved<'c> {
+pub(super) struct PriorityChange<'c> {
     pub(super) address: &'c str,
     /// The endpoint after the change; `None` if it is gone.
     pub(super) now: Option<&'c Arc<Host>>,
     /// The index of its locality.
     pub(super) locality: usize,
-    /// Whether it counted before, and does now, where health is a share.
-    pub(super) counted: bool,
-    pub(super) counts: bool,
+    /// Whether it counted before the change, where health is a share.
+    pub(super) counted_before: bool,
+    /// Whether it counts after the change.
+    pub(super) counts_now: bool,
 }
 
 /// What the tables of a priority depend on besides its endpoints.
@@ -112,6 +113,8 @@ pub(super) struct Setting {
 }
 
 impl Pools {
+    /// Makes the pools of the endpoints of a priority: by health, and by health
+    /// and locality.
     fn new(set: &HostSet, policy: &Policy, setting: &Setting) -> Self {
         let pool = |hosts: Vec<Arc<Host>>| Pool::new(hosts, policy, setting.seed, setting.now);
         let counts = set.localities.iter().map(|locality| LocalityCount {
@@ -141,7 +144,7 @@ impl Pools {
 
     /// Applies a change of one endpoint. Each pool gets the endpoint, or loses
     /// the one that it had at the address, as the endpoint's health says.
-    fn change(&mut self, change: &Moved<'_>, policy: &Policy, setting: &Setting) {
+    fn change(&mut self, change: &PriorityChange<'_>, policy: &Policy, setting: &Setting) {
         let (seed, now) = (setting.seed, setting.now);
         let new_host = change.now;
         let health = new_host.map(|host| host.health());
@@ -152,8 +155,10 @@ impl Pools {
         self.healthy.change(address, healthy, policy, seed, now);
         let degraded = if_health(Health::Degraded);
         self.degraded.change(address, degraded, policy, seed, now);
+
         let count = &mut self.counts[change.locality];
-        count.total = count.total + usize::from(change.counts) - usize::from(change.counted);
+        count.total =
+            count.total + usize::from(change.counts_now) - usize::from(change.counted_before);
         for (localities, host) in [
             (&mut self.healthy_localities, healthy),
             (&mut self.degraded_localities, degraded),
@@ -202,6 +207,8 @@ impl Pools {
 }
 
 impl Localities {
+    /// Makes the pools of the endpoints of one health by locality, and the queue
+    /// of localities if weights count. `counts` are those of all localities.
     fn new(
         set: &HostSet,
         health: Health,
@@ -272,6 +279,8 @@ impl LocalityCount {
 }
 
 impl Hashed {
+    /// Makes the table of the usable endpoints, each with its share of all
+    /// weights. In panic all endpoints are usable.
     fn new(set: &HostSet, policy: &Policy, setting: &Setting) -> Self {
         let is_usable = |host: &&Arc<Host>| setting.panics || host.health() == Health::Healthy;
         let sum = |hosts: &[Arc<Host>]| -> f64 {
@@ -279,13 +288,10 @@ impl Hashed {
             usable.map(|host| f64::from(host.weight)).sum()
         };
 
-        let all: f64 = set
-            .localities
-            .iter()
-            .map(|locality| sum(&locality.hosts))
-            .sum();
         let localities = set.localities.iter();
-        let locality_weights: f64 = localities.map(|l| f64::from(l.weight)).sum();
+        let total_of_hosts: f64 = localities.clone().map(|l| sum(&l.hosts)).sum();
+        let total_of_localities: f64 = localities.map(|l| f64::from(l.weight)).sum();
+
         let mut hosts = Vec::new();
         let mut weighted_keys = Vec::new();
         for locality in &set.localities {
@@ -295,10 +301,10 @@ impl Hashed {
             let (part, total_weight) = match policy.localities {
                 LocalityMode::Weighted if locality.weight == 0 => continue,
                 LocalityMode::Weighted => (
-                    f64::from(locality.weight) / locality_weights,
+                    f64::from(locality.weight) / total_of_localities,
                     sum(&locality.hosts),
                 ),
-                LocalityMode::ZoneAware(_) => (1.0, all),
+                LocalityMode::ZoneAware(_) => (1.0, total_of_hosts),
             };
             for host in locality.hosts.iter().filter(is_usable) {
                 let weight = f64::from(host.weight) * part / total_weight;

@@ -26,6 +26,7 @@ pub struct RingConfig {
 }
 
 impl Default for RingConfig {
+    /// Returns the settings that Envoy has by default.
     fn default() -> Self {
         Self {
             min: 1024,

@@ -93,6 +93,7 @@ pub(super) struct Subsets {
     fallback: FallbackGroup,
 }
 
+/// The endpoints of a request that no subset is for.
 #[derive(Debug)]
 enum FallbackGroup {
     Nowhere,
@@ -136,18 +137,18 @@ impl Subsets {
     }
 
     /// Returns the endpoints for a request that asks for this metadata: those of
-    /// its subset, or those that the fallback says, of which `all` are those of the
-    /// cluster. Returns `None` if the request has none to go to.
+    /// its subset, or those of the fallback. `cluster` are all endpoints. Returns
+    /// `None` if no subset fits, and the fallback is nowhere.
     pub(super) fn find<'g>(
         &'g mut self,
         metadata: Option<&LbMetadata>,
-        all: &'g mut Group,
+        cluster: &'g mut Group,
     ) -> Option<&'g mut Group> {
         let group = metadata.and_then(|metadata| self.groups.get_mut(metadata));
         match (group, &mut self.fallback) {
             (Some(group), _) => Some(group),
             (None, FallbackGroup::Nowhere) => None,
-            (None, FallbackGroup::AnyEndpoint) => Some(all),
+            (None, FallbackGroup::AnyEndpoint) => Some(cluster),
             (None, FallbackGroup::Subset(group)) => Some(group),
         }
     }

@@ -43,8 +43,9 @@ pub(super) fn apply(
         let Some((_, name)) = any.type_url.split_once(PACKAGE) else {
             continue;
         };
+
         let place = place.item("policies", index);
-        match read(name, &any.value, policy, &place, findings) {
+        match apply_named(name, &any.value, policy, &place, findings) {
             Ok(true) => return,
             Ok(false) => {}
             Err(error) => {
@@ -60,8 +61,8 @@ pub(super) fn apply(
 /// if the name is not known.
 ///
 /// # Errors
-/// If the body is not a message of the policy.
-fn read(
+/// The body is not a message of the policy.
+fn apply_named(
     name: &str,
     body: &[u8],
     policy: &mut Policy,
@@ -86,6 +87,7 @@ fn read(
             policy.kind = Kind::Random;
             apply_localities(config.locality_lb_config.as_ref(), policy);
         }
+
         "ring_hash.v3.RingHash" => {
             let config = RingHash::decode(body)?;
             policy.kind = ring_kind(ring_config(&config), place, findings);
@@ -101,6 +103,7 @@ fn read(
             apply_hashing(hashing, policy, place, findings);
             weigh(config.locality_weighted_lb_config.is_some(), policy);
         }
+
         "wrr_locality.v3.WrrLocality" => {
             let config = WrrLocality::decode(body)?;
             let place = place.field("endpoint_picking_policy");

@@ -50,11 +50,13 @@ impl ZoneRouting {
             return Self::Plain;
         };
 
+        // What this zone and others have of each cluster.
         let upstream = count_healthy(set);
         let total: u64 = upstream.iter().map(|(_, count)| count).sum();
         let own_counts = local.hosts.priorities.first().map(|set| count_healthy(set));
         let own_counts = own_counts.unwrap_or_default();
         let own_total: u64 = own_counts.iter().map(|(_, count)| count).sum();
+
         let panics = PriorityLoad::new(&local.hosts, panic_threshold).panics;
         let is_usable = upstream.len() > 1
             && total >= config.min_cluster_size.max(1)

@@ -33,6 +33,7 @@ enum Retries {
 }
 
 impl Default for Limits {
+    /// Returns the limits that Envoy has by default.
     fn default() -> Self {
         Self {
             connections: 1024,
@@ -130,14 +131,11 @@ impl Breakers {
     #[must_use]
     pub fn try_connection(&self, host_connections: u64) -> bool {
         let is_first = host_connections == 0;
-        enter(
-            &self.connections,
-            if is_first {
-                u64::MAX
-            } else {
-                self.limits.connections
-            },
-        )
+        let limit = match is_first {
+            true => u64::MAX,
+            false => self.limits.connections,
+        };
+        enter(&self.connections, limit)
     }
 
     /// Counts a request that waits for a connection, unless too many do. A

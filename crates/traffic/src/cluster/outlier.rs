@@ -20,12 +20,17 @@ pub struct Outliers {
 /// What is known of one endpoint.
 #[derive(Debug, Default)]
 struct Monitor {
+    /// Errors in a row.
     errors: u32,
+    /// Gateway errors in a row.
     gateway_errors: u32,
-    succeeded: u64,
-    failed: u64,
-    ejected: Option<Duration>,
-    times: u32,
+    /// Responses in this interval.
+    successes: u64,
+    failures: u64,
+    /// When it was ejected; `None` if it is not out.
+    ejected_at: Option<Duration>,
+    /// How often it was ejected, less the intervals without failures since.
+    ejections: u32,
 }
 
 /// A change of an endpoint.
@@ -78,13 +83,13 @@ impl Outliers {
         let config = self.config;
         let monitor = self.hosts.get_mut(host)?;
         if !(500..600).contains(&status) {
-            monitor.succeeded += 1;
+            monitor.successes += 1;
             monitor.errors = 0;
             monitor.gateway_errors = 0;
             return None;
         }
 
-        monitor.failed += 1;
+        monitor.failures += 1;
         monitor.errors += 1;
         monitor.gateway_errors = match (502..=504).contains(&status) {
             true => monitor.gateway_errors + 1,
@@ -124,17 +129,18 @@ impl Outliers {
         self.next = now + self.config.interval;
         let mut changes = Vec::new();
         for (host, monitor) in &mut self.hosts {
-            let is_over = monitor.ejected.is_some_and(|ejected_at| {
-                now >= ejected_at + (self.config.base * monitor.times).min(self.config.max)
+            let is_over = monitor.ejected_at.is_some_and(|ejected_at| {
+                now >= ejected_at + (self.config.base * monitor.ejections).min(self.config.max)
             });
             if is_over {
-                monitor.ejected = None;
+                monitor.ejected_at = None;
                 monitor.errors = 0;
                 monitor.gateway_errors = 0;
                 changes.push(Ejection::Back(host.clone()));
-            } else if monitor.ejected.is_none() && monitor.times > 0 && monitor.failed == 0 {
+            } else if monitor.ejected_at.is_none() && monitor.ejections > 0 && monitor.failures == 0
+            {
                 // An interval without failures is forgiven once.
-                monitor.times -= 1;
+                monitor.ejections -= 1;
             }
         }
 
@@ -143,8 +149,8 @@ impl Outliers {
         }
 
         for monitor in self.hosts.values_mut() {
-            monitor.succeeded = 0;
-            monitor.failed = 0;
+            monitor.successes = 0;
+            monitor.failures = 0;
         }
         changes
     }
@@ -165,7 +171,7 @@ impl Outliers {
         let success = &self.config.success_rate;
         let measured = rates(success.min_requests);
         if measured.len() >= success.min_hosts.max(1) {
-            let limit = limit(&measured, success.deviations);
+            let limit = lowest_rate(&measured, success.deviations);
             let outlying_hosts = measured.iter().filter(|(_, rate)| *rate < limit);
             outliers.extend(outlying_hosts.map(|(host, _)| ((*host).clone(), success.enforcing)));
         }
@@ -189,41 +195,42 @@ impl Outliers {
         now: Duration,
         random: u64,
     ) -> Option<Ejection> {
-        let ejected_count = self
-            .hosts
-            .values()
-            .filter(|monitor| monitor.ejected.is_some())
+        let monitors = self.hosts.values();
+        let ejected_count = monitors
+            .filter(|monitor| monitor.ejected_at.is_some())
             .count();
         let is_allowed = (ejected_count + 1) * 100
             <= self.config.max_ejection.0 as usize * self.hosts.len()
             || (self.config.always_one && ejected_count == 0);
         let monitor = self.hosts.get_mut(host)?;
-        if !is_allowed || monitor.ejected.is_some() || !enforcing.includes(random) {
+        if !is_allowed || monitor.ejected_at.is_some() || !enforcing.includes(random) {
             return None;
         }
 
-        monitor.ejected = Some(now);
-        monitor.times += 1;
+        monitor.ejected_at = Some(now);
+        monitor.ejections += 1;
         Some(Ejection::Out(host.to_owned()))
     }
 }
 
 impl Monitor {
+    /// Returns the number of responses in this interval.
     fn total(&self) -> u64 {
-        self.succeeded + self.failed
+        self.successes + self.failures
     }
 
     /// Returns the success rate in per cent. The caller has checked that there were
     /// requests.
     #[expect(clippy::cast_precision_loss, reason = "requests of an interval")]
     fn rate(&self) -> f64 {
-        100.0 * self.succeeded as f64 / self.total() as f64
+        100.0 * self.successes as f64 / self.total() as f64
     }
 }
 
-/// Returns the mean less so many standard deviations.
+/// Returns the lowest success rate that is no outlier: the mean less so many
+/// standard deviations.
 #[expect(clippy::cast_precision_loss, reason = "a number of endpoints")]
-fn limit(rates: &[(&String, f64)], deviations: f64) -> f64 {
+fn lowest_rate(rates: &[(&String, f64)], deviations: f64) -> f64 {
     let count = rates.len() as f64;
     let mean = rates.iter().map(|(_, rate)| rate).sum::<f64>() / count;
     let variance = rates

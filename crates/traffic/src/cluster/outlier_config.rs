@@ -93,6 +93,7 @@ impl OutlierConfig {
         findings.finish(Self::read(message))
     }
 
+    /// Reads the settings. A field that is not set has Envoy's default.
     fn read(message: &OutlierDetection) -> Self {
         let base = message.base_ejection_time.as_ref();
         let base = base.map_or(Duration::from_secs(30), duration);
@@ -120,28 +121,42 @@ impl OutlierConfig {
             max: max.map_or(Duration::from_secs(300).max(base), duration),
             max_ejection: Percent(message.max_ejection_percent.map_or(10, |p| p.value)),
             always_one: message.always_eject_one_host.is_some_and(|one| one.value),
-            success_rate: SuccessRate {
-                enforcing: Percent(message.enforcing_success_rate.map_or(100, |p| p.value)),
-                min_hosts: message
-                    .success_rate_minimum_hosts
-                    .map_or(5, |n| n.value as usize),
-                min_requests: message
-                    .success_rate_request_volume
-                    .map_or(100, |n| n.value.into()),
-                deviations: message
-                    .success_rate_stdev_factor
-                    .map_or(1.9, |f| f64::from(f.value) / 1000.0),
-            },
-            failures: FailurePercentage {
-                enforcing: Percent(message.enforcing_failure_percentage.map_or(0, |p| p.value)),
-                min_hosts: message
-                    .failure_percentage_minimum_hosts
-                    .map_or(5, |n| n.value as usize),
-                min_requests: message
-                    .failure_percentage_request_volume
-                    .map_or(50, |n| n.value.into()),
-                threshold: Percent(message.failure_percentage_threshold.map_or(85, |p| p.value)),
-            },
+            success_rate: SuccessRate::read(message),
+            failures: FailurePercentage::read(message),
+        }
+    }
+}
+
+impl SuccessRate {
+    /// Reads the settings of ejection by success rate.
+    fn read(message: &OutlierDetection) -> Self {
+        Self {
+            enforcing: Percent(message.enforcing_success_rate.map_or(100, |p| p.value)),
+            min_hosts: message
+                .success_rate_minimum_hosts
+                .map_or(5, |n| n.value as usize),
+            min_requests: message
+                .success_rate_request_volume
+                .map_or(100, |n| n.value.into()),
+            deviations: message
+                .success_rate_stdev_factor
+                .map_or(1.9, |f| f64::from(f.value) / 1000.0),
+        }
+    }
+}
+
+impl FailurePercentage {
+    /// Reads the settings of ejection by a part of failures.
+    fn read(message: &OutlierDetection) -> Self {
+        Self {
+            enforcing: Percent(message.enforcing_failure_percentage.map_or(0, |p| p.value)),
+            min_hosts: message
+                .failure_percentage_minimum_hosts
+                .map_or(5, |n| n.value as usize),
+            min_requests: message
+                .failure_percentage_request_volume
+                .map_or(50, |n| n.value.into()),
+            threshold: Percent(message.failure_percentage_threshold.map_or(85, |p| p.value)),
         }
     }
 }

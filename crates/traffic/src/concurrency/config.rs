@@ -25,15 +25,15 @@ pub struct ConcurrencyConfig {
     pub(super) min: u32,
     /// The time of a window of samples.
     pub(super) window: Duration,
-    pub(super) least: Least,
+    pub(super) least_latency: LeastLatency,
     /// By how much the least latency counts for more, as a part of it.
     pub(super) buffer: f64,
 }
 
 /// How the least latency is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Least {
-    /// It is said.
+pub(super) enum LeastLatency {
+    /// The settings have it.
     Fixed(Duration),
     /// It is measured, again and again.
     Measured {
@@ -60,7 +60,7 @@ impl ConcurrencyConfig {
         };
 
         let limits = gradient.concurrency_limit_params.unwrap_or_default();
-        let least = gradient.min_rtt_calc_params.unwrap_or_default();
+        let measurement = gradient.min_rtt_calc_params.unwrap_or_default();
         let window = limits.concurrency_update_interval.as_ref().map(duration);
         if window.is_none_or(|window| window.is_zero()) {
             let place = place.field("concurrency_limit_params");
@@ -70,11 +70,12 @@ impl ConcurrencyConfig {
             );
         }
 
-        let concurrency = least.min_concurrency.map_or(3, |min| min.value);
+        let concurrency = measurement.min_concurrency.map_or(3, |min| min.value);
         let enabled = message.enabled.as_ref();
         let enabled = enabled.and_then(|flag| flag.default_value);
         let status = message.concurrency_limit_exceeded_status.as_ref();
         let status = status.and_then(|status| u16::try_from(status.code).ok());
+
         let config = Self {
             is_enabled: enabled.is_none_or(|enabled| enabled.value),
             status: status.filter(|status| *status >= 400).unwrap_or(503),
@@ -84,13 +85,13 @@ impl ConcurrencyConfig {
                 .min_concurrency_limit
                 .map_or(concurrency, |min| min.value),
             window: window.unwrap_or_default(),
-            least: read_least(
-                &least,
+            least_latency: read_least_latency(
+                &measurement,
                 concurrency,
                 &place.field("min_rtt_calc_params"),
                 &mut findings,
             ),
-            buffer: part(least.buffer.as_ref(), 25.0),
+            buffer: part(measurement.buffer.as_ref(), 25.0),
         };
 
         if config.min > config.max {
@@ -118,17 +119,17 @@ fn part(percent: Option<&Percent>, default: f64) -> f64 {
 
 /// Reads the source of the least latency. An interval to measure it in takes
 /// precedence over a fixed value.
-fn read_least(
+fn read_least_latency(
     message: &MinimumRttCalculationParams,
     concurrency: u32,
     place: &Place<'_>,
     findings: &mut Findings,
-) -> Least {
+) -> LeastLatency {
     let interval = message.interval.as_ref().map(duration);
     let interval = interval.filter(|interval| !interval.is_zero());
     let fixed = message.fixed_value.as_ref().map(duration);
     match (interval, fixed) {
-        (Some(interval), _) => Least::Measured {
+        (Some(interval), _) => LeastLatency::Measured {
             interval,
             jitter: part(message.jitter.as_ref(), 15.0),
             requests: message
@@ -136,10 +137,10 @@ fn read_least(
                 .map_or(50, |count| u64::from(count.value)),
             concurrency,
         },
-        (None, Some(fixed)) => Least::Fixed(fixed),
+        (None, Some(fixed)) => LeastLatency::Fixed(fixed),
         (None, None) => {
             findings.add(&place.field("interval"), Problem::Missing);
-            Least::Fixed(Duration::ZERO)
+            LeastLatency::Fixed(Duration::ZERO)
         }
     }
 }

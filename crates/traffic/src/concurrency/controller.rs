@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::config::{ConcurrencyConfig, Least};
+use super::config::{ConcurrencyConfig, LeastLatency};
 use super::samples::Samples;
 
 /// After so many windows at the least limit, the least latency is measured
@@ -25,25 +25,33 @@ pub struct ConcurrencyController {
     windows_at_least: u32,
 }
 
+/// What the samples are for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
     /// The least latency is measured; afterwards the limit is this again.
     Measuring { limit_before: u32 },
-    /// The limit follows the latency, until it is measured again.
-    Following { until: Option<Duration> },
+    /// The limit follows the latency, until the least latency is measured again;
+    /// `None` if it is fixed.
+    Following { next_measurement: Option<Duration> },
 }
 
 impl ConcurrencyController {
     /// Makes a controller, which begins with a measurement.
     #[must_use]
     pub fn new(config: ConcurrencyConfig, now: Duration) -> Self {
-        let (limit, phase, least_latency) = match config.least {
-            Least::Measured { concurrency, .. } => {
+        let (limit, phase, least_latency) = match config.least_latency {
+            LeastLatency::Measured { concurrency, .. } => {
                 let limit_before = concurrency;
                 let phase = Phase::Measuring { limit_before };
                 (concurrency, phase, Duration::ZERO)
             }
-            Least::Fixed(fixed) => (config.min, Phase::Following { until: None }, fixed),
+            LeastLatency::Fixed(fixed) => (
+                config.min,
+                Phase::Following {
+                    next_measurement: None,
+                },
+                fixed,
+            ),
         };
 
         Self {
@@ -78,8 +86,8 @@ impl ConcurrencyController {
         }
 
         self.samples.add(now.saturating_sub(started));
-        let (Phase::Measuring { limit_before }, Least::Measured { requests, .. }) =
-            (self.phase, self.config.least)
+        let (Phase::Measuring { limit_before }, LeastLatency::Measured { requests, .. }) =
+            (self.phase, self.config.least_latency)
         else {
             return;
         };
@@ -92,7 +100,7 @@ impl ConcurrencyController {
         self.limit = limit_before;
         self.windows_at_least = 0;
         self.phase = Phase::Following {
-            until: self.next_measurement(now, random),
+            next_measurement: self.next_measurement(now, random),
         };
         self.window_end = now + self.config.window;
     }
@@ -108,27 +116,32 @@ impl ConcurrencyController {
     pub fn next_deadline(&self) -> Option<Duration> {
         match self.phase {
             Phase::Measuring { .. } => None,
-            Phase::Following { until: measurement } => {
-                Some(measurement.map_or(self.window_end, |measurement| {
-                    measurement.min(self.window_end)
-                }))
-            }
+            Phase::Following {
+                next_measurement: measurement,
+            } => Some(measurement.map_or(self.window_end, |measurement| {
+                measurement.min(self.window_end)
+            })),
         }
     }
 
     /// Ends a window that is over, which changes the limit, and starts a
     /// measurement that is due.
     pub fn handle_timeout(&mut self, now: Duration) {
-        let Phase::Following { until: measurement } = self.phase else {
+        let Phase::Following {
+            next_measurement: measurement,
+        } = self.phase
+        else {
             return;
         };
+
         if now >= self.window_end {
             self.take_samples(|controller, latency| {
-                let limit = controller.follow(latency);
+                let limit = controller.follow_latency(latency);
                 controller.set_limit(limit);
             });
             self.window_end = now + self.config.window;
         }
+
         let is_stuck = self.windows_at_least >= WINDOWS_AT_LEAST;
         if is_stuck || measurement.is_some_and(|measurement| now >= measurement) {
             self.measure(now);
@@ -155,7 +168,7 @@ impl ConcurrencyController {
 
     /// Starts a measurement of the least latency, if it is measured at all.
     fn measure(&mut self, now: Duration) {
-        let Least::Measured { concurrency, .. } = self.config.least else {
+        let LeastLatency::Measured { concurrency, .. } = self.config.least_latency else {
             self.windows_at_least = 0;
             return;
         };
@@ -177,16 +190,15 @@ impl ConcurrencyController {
         self.samples.clear();
     }
 
-    /// Works out the limit for a latency: less where requests take longer than
-    /// they need, and by the root of it more, so that a burst can be tried.
+    /// Works out the limit after a window with this latency. It falls where
+    /// requests take longer than the least latency, and grows by its root, so
+    /// that a burst can be tried.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "between the least limit and the greatest"
     )]
-    /// Returns the next limit after a window with this latency. The limit grows
-    /// while the latency stays near the least one.
-    fn follow(&self, latency: Duration) -> u32 {
+    fn follow_latency(&self, latency: Duration) -> u32 {
         let least = self.least_latency.as_secs_f64() * (1.0 + self.config.buffer);
         let gradient = (least / latency.as_secs_f64().max(1e-6)).clamp(0.5, 2.0);
         let limit = f64::from(self.limit) * gradient;
@@ -208,9 +220,9 @@ impl ConcurrencyController {
     /// Returns when the least latency is measured next; `None` if it is fixed. The
     /// interval is longer by a random part of the jitter.
     fn next_measurement(&self, now: Duration, random: u64) -> Option<Duration> {
-        let Least::Measured {
+        let LeastLatency::Measured {
             interval, jitter, ..
-        } = self.config.least
+        } = self.config.least_latency
         else {
             return None;
         };

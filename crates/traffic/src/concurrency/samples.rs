@@ -20,10 +20,12 @@ impl Samples {
         self.count += 1;
     }
 
+    /// Returns the number of latencies.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
+    /// Forgets all latencies.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -38,6 +40,7 @@ impl Samples {
     )]
     pub(super) fn quantile(&self, part: f64) -> Option<Duration> {
         let expected = self.count as f64 * part;
+        // How many of the requests are in the buckets before.
         let mut smaller = 0.0;
         for (lower, count) in &self.buckets {
             let count = *count as f64;

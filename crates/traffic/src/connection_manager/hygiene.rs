@@ -51,9 +51,9 @@ const SINGLE: &[&str] = &[
 /// Removes the headers of a request that must not reach the upstream. An
 /// allowed upgrade keeps the headers that request it.
 pub(super) fn clean_request(headers: &mut Headers, is_upgrade: bool) {
-    merge_repeated(headers);
+    merge_repeated_headers(headers);
     if !is_upgrade {
-        remove_nominated(headers);
+        remove_nominated_headers(headers);
         headers.remove("connection");
         headers.remove("upgrade");
     }
@@ -78,7 +78,7 @@ pub(super) fn clean_request(headers: &mut Headers, is_upgrade: bool) {
 
 /// Merges the lines of each repeated header that may have only one value. Few
 /// requests repeat a header, so pairs are searched first.
-fn merge_repeated(headers: &mut Headers) {
+fn merge_repeated_headers(headers: &mut Headers) {
     let mut repeated: Vec<&str> = Vec::new();
     for (index, line) in headers.iter().enumerate() {
         let mut later_lines = headers.iter().skip(index + 1);
@@ -100,7 +100,7 @@ pub(super) fn clean_response(headers: &mut Headers) {
 
 /// Removes the headers that `connection` names, except `te`, which has its own
 /// rule.
-fn remove_nominated(headers: &mut Headers) {
+fn remove_nominated_headers(headers: &mut Headers) {
     let Some(list) = headers.text("connection") else {
         return;
     };

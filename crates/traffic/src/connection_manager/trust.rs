@@ -96,7 +96,7 @@ impl Trust {
             skips_xff: message.skip_xff_append,
             appends_port: message.append_x_forwarded_port,
             internal,
-            scheme: scheme_of(message),
+            scheme: read_scheme(message),
         }
     }
 
@@ -166,7 +166,7 @@ impl Trust {
 }
 
 /// Returns the scheme that all requests are given; `None` if they keep theirs.
-fn scheme_of(message: &HttpConnectionManager) -> Option<Box<str>> {
+fn read_scheme(message: &HttpConnectionManager) -> Option<Box<str>> {
     use trunkline_proto::envoy::envoy::config::core::v3::scheme_header_transformation::Transformation;
     let transformation = message.scheme_header_transformation.as_ref()?;
     match transformation.transformation.as_ref()? {

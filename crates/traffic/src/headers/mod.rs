@@ -41,7 +41,7 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// No header.
+    /// Makes a list without headers.
     #[must_use]
     pub const fn new() -> Self {
         Self { lines: Vec::new() }
@@ -174,6 +174,7 @@ impl Headers {
 }
 
 impl<N: Into<Bytes>, V: Into<Bytes>> FromIterator<(N, V)> for Headers {
+    /// Makes a list of these lines, in their order.
     fn from_iter<I: IntoIterator<Item = (N, V)>>(lines: I) -> Self {
         let mut headers = Self::new();
         for (name, value) in lines {
@@ -183,6 +184,7 @@ impl<N: Into<Bytes>, V: Into<Bytes>> FromIterator<(N, V)> for Headers {
     }
 }
 
+/// Returns a name in lower case.
 fn lower(name: Bytes) -> Bytes {
     match name.iter().any(u8::is_ascii_uppercase) {
         true => name.to_ascii_lowercase().into(),

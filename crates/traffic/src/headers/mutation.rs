@@ -13,10 +13,12 @@ use crate::request::Request;
 /// The mutations of one place: a route, a virtual host.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mutations {
-    removed: Box<[Box<str>]>,
-    added: Box<[Addition]>,
+    /// Names of headers to remove, in lower case.
+    removals: Box<[Box<str>]>,
+    additions: Box<[Addition]>,
 }
 
+/// A header to add, or to set.
 #[derive(Debug, Clone)]
 struct Addition {
     name: Box<str>,
@@ -25,6 +27,7 @@ struct Addition {
     keeps_empty: bool,
 }
 
+/// What is done if the header exists already, or does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Append,
@@ -37,45 +40,46 @@ impl Mutations {
     /// Compiles the fields `{kind}_headers_to_add` and
     /// `{kind}_headers_to_remove`, whose names are given.
     pub(crate) fn compile(
-        additions: &[HeaderValueOption],
-        removals: &[String],
+        options: &[HeaderValueOption],
+        removed_names: &[String],
         [add_field, remove_field]: [&str; 2],
         place: &Place<'_>,
         findings: &mut Findings,
     ) -> Self {
-        let added = crate::route::compile_each(add_field, additions, place, |option, place| {
+        let additions = crate::route::compile_each(add_field, options, place, |option, place| {
             Addition::compile(option, place, findings)
         });
 
-        for (index, name) in removals.iter().enumerate() {
+        for (index, name) in removed_names.iter().enumerate() {
             if is_fixed(name) {
                 let problem = Problem::Other(format!("{name:?} may not be removed"));
                 findings.add(&place.item(remove_field, index), problem);
             }
         }
+
+        let removals = removed_names.iter();
         Self {
-            removed: removals
-                .iter()
+            removals: removals
                 .map(|name| name.to_ascii_lowercase().into())
                 .collect(),
-            added,
+            additions,
         }
     }
 
     /// Applies the mutations. Removes headers first, then overwrites, then
     /// appends. Formats see the headers after the removals.
     fn apply(&self, headers: &mut Headers, side: Side, context: &FormatContext<'_>) {
-        self.removed.iter().for_each(|name| headers.remove(name));
+        self.removals.iter().for_each(|name| headers.remove(name));
         let current_context = side.context_with(headers, context);
         let values = self
-            .added
+            .additions
             .iter()
             .map(|addition| addition.value.write(&current_context, ""));
         let values: Vec<Vec<u8>> = values.collect();
 
         let mut overwriting_lines = Vec::new();
         let mut appended_lines = Vec::new();
-        for (addition, value) in self.added.iter().zip(values) {
+        for (addition, value) in self.additions.iter().zip(values) {
             if value.is_empty() && !addition.keeps_empty {
                 continue;
             }

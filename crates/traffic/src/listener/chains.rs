@@ -46,7 +46,7 @@ impl FilterChains {
             let place = place.field("filter_chain_match");
             let empty = FilterChainMatch::default();
             let expected = chain.filter_chain_match.as_ref().unwrap_or(&empty);
-            let wants = wants(expected, &place, &mut findings);
+            let wants = read_wants(expected, &place, &mut findings);
             if let Some(other) = chains.add(0, &wants, index) {
                 let problem = Problem::Duplicate {
                     what: "what it matches".to_owned(),
@@ -68,10 +68,11 @@ impl FilterChains {
     }
 
     /// Adds a chain below a node, under each combination of what is wanted of
-    /// the fields that are left. Returns a chain that is there already.
+    /// the fields that are left. Returns the
+    /// first chain that is under one of them already; `None` if there is none.
     fn add(&mut self, node: usize, wants: &[Vec<Want>], chain: usize) -> Option<usize> {
         let (first_want, other_wants) = wants.split_first()?;
-        let mut other = None;
+        let mut first_chain = None;
         for want in first_want {
             let next = self.nodes[node].get(want);
             let target = match (next, other_wants.is_empty()) {
@@ -82,33 +83,38 @@ impl FilterChains {
                 }
                 (Some(next), false) => self.add(next, other_wants, chain),
                 (None, false) => {
-                    let new = self.nodes.len();
+                    let new_node = self.nodes.len();
                     self.nodes.push(Node::default());
-                    self.nodes[node].put(want, new);
-                    self.add(new, other_wants, chain)
+                    self.nodes[node].put(want, new_node);
+                    self.add(new_node, other_wants, chain)
                 }
             };
-            other = other.or(target);
+            first_chain = first_chain.or(target);
         }
-        other
+        first_chain
     }
 }
 
 /// Reads what a match wants of each field, in the order of [`ORDER`]. Each list has
 /// at least one entry.
-fn wants(message: &FilterChainMatch, place: &Place<'_>, findings: &mut Findings) -> [Vec<Want>; 9] {
+fn read_wants(
+    message: &FilterChainMatch,
+    place: &Place<'_>,
+    findings: &mut Findings,
+) -> [Vec<Want>; 9] {
     let suffix = !message.address_suffix.is_empty();
     findings.unsupported(&place.field("address_suffix"), suffix);
     findings.unsupported(&place.field("suffix_len"), message.suffix_len.is_some());
+
     let mut ranges = |field, list: &[CidrRange]| {
-        let read = crate::route::compile_each(field, list, place, |range, place| {
+        let wants = crate::route::compile_each(field, list, place, |range, place| {
             let range = Range::compile(range).map(Want::Range);
             if range.is_none() {
                 findings.add(place, Problem::Other("is no range of addresses".to_owned()));
             }
             range
         });
-        or_anything(read.into_vec())
+        or_anything(wants.into_vec())
     };
 
     let destination = ranges("prefix_ranges", &message.prefix_ranges);
@@ -116,8 +122,8 @@ fn wants(message: &FilterChainMatch, place: &Place<'_>, findings: &mut Findings)
         "direct_source_prefix_ranges",
         &message.direct_source_prefix_ranges,
     );
-
     let source = ranges("source_prefix_ranges", &message.source_prefix_ranges);
+
     let port = message.destination_port.as_ref();
     let port = port.map(|port| port_of(port.value, &place.field("destination_port"), findings));
     let source_ports = crate::route::compile_each(

@@ -100,14 +100,14 @@ impl Node {
     /// that it meets. Returns `None` if it meets none. The caller does not go back to
     /// fields that were passed.
     pub(super) fn follow(&self, step: Step, incoming: &Incoming<'_>) -> Option<usize> {
-        let specific = match step {
+        let specific_target = match step {
             Step::Port => self.port(incoming.destination),
             Step::Destination => self.range(incoming.destination),
             Step::ServerName => self.server_name(incoming.server_name),
             Step::Transport => self.texts.get(incoming.transport_protocol).copied(),
             Step::Application => {
-                let mut offered = incoming.application_protocols.iter();
-                offered.find_map(|protocol| self.texts.get(*protocol).copied())
+                let mut protocols = incoming.application_protocols.iter();
+                protocols.find_map(|protocol| self.texts.get(*protocol).copied())
             }
             Step::DirectSource => self.range(incoming.direct_source),
             Step::SourceKind => match incoming.is_local() {
@@ -117,7 +117,7 @@ impl Node {
             Step::Source => self.range(incoming.source),
             Step::SourcePort => self.port(incoming.source),
         };
-        specific.or(self.anything)
+        specific_target.or(self.anything)
     }
 
     /// Returns where the port of an address leads.

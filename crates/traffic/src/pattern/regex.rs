@@ -116,9 +116,12 @@ impl Substitution {
     }
 }
 
+/// The replacement of a match by literals and groups.
 struct Parts<'p>(&'p [Part]);
 
 impl Replacer for Parts<'_> {
+    /// Appends the literals, and the groups of one match. A group that took no
+    /// part in the match is empty.
     fn replace_append(&mut self, captures: &regex::bytes::Captures<'_>, output: &mut Vec<u8>) {
         for part in self.0 {
             match part {
@@ -278,7 +281,7 @@ fn translate_class<'e>(remainder: &'e str, output: &mut String) -> &'e str {
             }
             _ => {
                 let escape = remainder.strip_prefix('\\');
-                begins_range = !escape.is_some_and(|of| of.starts_with(GROUPS));
+                begins_range = !escape.is_some_and(|escape| escape.starts_with(GROUPS));
                 remainder = translate_class_item(remainder, output);
             }
         }

@@ -30,7 +30,7 @@ impl Template {
             return Err(format!("the template {text:?} must begin with `/`"));
         }
         let mut reader = Reader {
-            rest: text,
+            unread: text,
             expression: String::new(),
             variables: Vec::new(),
             is_closed: false,
@@ -51,7 +51,7 @@ impl Template {
 /// Reads a template from left to right, and writes the expression that matches
 /// its paths.
 struct Reader<'t> {
-    rest: &'t str,
+    unread: &'t str,
     expression: String,
     variables: Vec<String>,
     /// Whether a `**` was read, after which no operator may follow.
@@ -64,19 +64,19 @@ impl Reader<'_> {
     /// # Errors
     /// It is not valid. The error is a sentence about it, as in the methods below.
     fn read(&mut self) -> Result<(), String> {
-        while let Some(character) = self.rest.chars().next() {
-            if let Some(tail) = self.rest.strip_prefix("**") {
-                self.rest = tail;
+        while let Some(character) = self.unread.chars().next() {
+            if let Some(tail) = self.unread.strip_prefix("**") {
+                self.unread = tail;
                 self.glob("**")?;
-            } else if let Some(tail) = self.rest.strip_prefix('*') {
-                self.rest = tail;
+            } else if let Some(tail) = self.unread.strip_prefix('*') {
+                self.unread = tail;
                 self.glob("*")?;
-            } else if let Some(tail) = self.rest.strip_prefix('{') {
+            } else if let Some(tail) = self.unread.strip_prefix('{') {
                 let (inside, tail) = tail.split_once('}').ok_or("a `{` is not closed")?;
-                self.rest = tail;
+                self.unread = tail;
                 self.variable(inside)?;
             } else {
-                self.rest = &self.rest[character.len_utf8()..];
+                self.unread = &self.unread[character.len_utf8()..];
                 self.literal(character)?;
             }
         }

@@ -12,6 +12,7 @@ pub(super) struct BackOff {
 }
 
 impl Default for BackOff {
+    /// Returns the intervals that Envoy has by default.
     fn default() -> Self {
         Self {
             base: Duration::from_millis(25),

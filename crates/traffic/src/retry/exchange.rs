@@ -98,13 +98,14 @@ impl<'p> Exchange<'p> {
         (number, self.timeouts.expected(passed, self.is_hedged))
     }
 
-    /// Whether retries would have gone on, and there were enough (`URX`).
+    /// Returns whether a reply was not retried only because there had been as
+    /// many retries as the policy allows (`URX`).
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         self.is_exhausted
     }
 
-    /// The timeouts.
+    /// Returns the timeouts of the request.
     #[must_use]
     pub fn timeouts(&self) -> &Timeouts {
         &self.timeouts
@@ -171,7 +172,9 @@ impl<'p> Exchange<'p> {
         deadlines.into_iter().flatten().min()
     }
 
-    /// Handles that time has passed.
+    /// Handles that time has passed: the first limit that is exceeded counts, and
+    /// those of the whole request come before those of an attempt. Returns
+    /// [`Step::Wait`] if none is.
     pub fn handle_timeout(&mut self, now: Duration, context: &RetryContext) -> Step {
         let is_over = |limit: Option<Duration>, start: Duration| {
             limit.is_some_and(|limit| start + limit <= now)
@@ -196,10 +199,8 @@ impl<'p> Exchange<'p> {
             return self.handle_upstream_end(now, context);
         }
 
-        match self
-            .next_late_moment()
-            .is_some_and(|deadline| deadline <= now)
-        {
+        let late_moment = self.next_late_moment();
+        match late_moment.is_some_and(|moment| moment <= now) {
             true => self.handle_late(now, context),
             false => Step::Wait,
         }
@@ -229,6 +230,7 @@ impl<'p> Exchange<'p> {
             }
             return self.apply_verdict(verdict, now, Step::Wait);
         }
+
         self.attempts.clear();
         let verdict = self.retries.judge_reset(Reset::Stream, context);
         self.apply_verdict(verdict, now, Step::Reply(Reply::PerTryTimeout))

@@ -77,6 +77,7 @@ impl Forwarding {
         findings: &mut Findings,
     ) -> Option<Self> {
         report_unsupported(message, place, findings);
+
         let metadata = lb_metadata(message.metadata_match.as_ref());
         let mut clusters = Clusters::compile(message, place, findings);
         if let Some(clusters) = &mut clusters {
@@ -90,10 +91,10 @@ impl Forwarding {
         let hash_policies = compile_each("hash_policy", policies, place, |message, place| {
             HashPolicy::compile(message, place, findings)
         });
-        let policies = &message.request_mirror_policies;
+        let mirror_policies = &message.request_mirror_policies;
         let mirrors = compile_each(
             "request_mirror_policies",
-            policies,
+            mirror_policies,
             place,
             |message, place| MirrorPolicy::compile(message, place, findings),
         );

@@ -130,6 +130,7 @@ impl Clusters {
             Some(ClusterSpecifier::WeightedClusters(weighted)) => {
                 compile_weighted(weighted, &place.field("weighted_clusters"), findings)
             }
+
             Some(ClusterSpecifier::ClusterSpecifierPlugin(_)) => {
                 findings.add(
                     &place.field("cluster_specifier_plugin"),
@@ -179,6 +180,7 @@ impl Clusters {
                 name: read_name(request, header),
                 entry: None,
             },
+
             Self::Weighted {
                 entries,
                 total,

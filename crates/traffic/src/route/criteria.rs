@@ -110,28 +110,19 @@ impl Criteria {
             return Err(Mismatch::Path);
         }
 
-        if let Some(matcher) = self
-            .headers
-            .iter()
-            .find(|matcher| !matcher.is_match(&trial.request))
-        {
+        let mut headers = self.headers.iter();
+        if let Some(matcher) = headers.find(|matcher| !matcher.is_match(&trial.request)) {
             return Err(Mismatch::Header(matcher.name()));
         }
 
-        if let Some(matcher) = self
-            .query
-            .iter()
-            .find(|matcher| !matcher.is_match(trial.query))
-        {
+        let mut parameters = self.query.iter();
+        if let Some(matcher) = parameters.find(|matcher| !matcher.is_match(trial.query)) {
             return Err(Mismatch::QueryParameter(matcher.name()));
         }
 
-        let headers = trial.request.headers;
-        if let Some(matcher) = self
-            .cookies
-            .iter()
-            .find(|matcher| !matcher.is_match(headers))
-        {
+        let mut cookies = self.cookies.iter();
+        let request_headers = trial.request.headers;
+        if let Some(matcher) = cookies.find(|matcher| !matcher.is_match(request_headers)) {
             return Err(Mismatch::Cookie(matcher.name()));
         }
 

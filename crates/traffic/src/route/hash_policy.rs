@@ -60,6 +60,7 @@ impl HashPolicy {
                 };
                 Source::Cookie(cookie.name.as_str().into(), generated)
             }
+
             Some(PolicySpecifier::ConnectionProperties(properties)) => {
                 // As in Envoy, a policy that hashes nothing is none.
                 if !properties.source_ip {
@@ -70,6 +71,7 @@ impl HashPolicy {
             Some(PolicySpecifier::QueryParameter(parameter)) => {
                 Source::QueryParameter(parameter.name.as_str().into())
             }
+
             Some(PolicySpecifier::FilterState(_)) => {
                 findings.add(&place.field("filter_state"), Problem::Unsupported);
                 return None;

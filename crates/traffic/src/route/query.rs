@@ -104,7 +104,8 @@ impl CookieMatcher {
         &self.name
     }
 
-    /// Unlike a header, a missing cookie matches an inverted matcher.
+    /// Returns whether the cookie of a request matches. A missing cookie, unlike
+    /// a missing header, matches an inverted matcher.
     pub(crate) fn is_match(&self, headers: &Headers) -> bool {
         let value = cookie(headers, &self.name);
         value.is_some_and(|value| self.text.is_match(value)) != self.is_inverted

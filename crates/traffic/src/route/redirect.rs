@@ -52,18 +52,7 @@ impl Redirect {
         place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
-        let status = match RedirectResponseCode::try_from(message.response_code) {
-            Ok(RedirectResponseCode::MovedPermanently) => 301,
-            Ok(RedirectResponseCode::Found) => 302,
-            Ok(RedirectResponseCode::SeeOther) => 303,
-            Ok(RedirectResponseCode::TemporaryRedirect) => 307,
-            Ok(RedirectResponseCode::PermanentRedirect) => 308,
-            Err(_) => {
-                findings.add(&place.field("response_code"), Problem::Unsupported);
-                301
-            }
-        };
-
+        let status = read_status(message, place, findings);
         let scheme = match &message.scheme_rewrite_specifier {
             Some(SchemeRewriteSpecifier::HttpsRedirect(true)) => Some("https".into()),
             Some(SchemeRewriteSpecifier::SchemeRedirect(scheme)) if !scheme.is_empty() => {
@@ -159,6 +148,22 @@ impl Redirect {
         if let Some(query) = query.filter(|_| keeps_query && !self.strips_query) {
             output.push('?');
             output.push_str(query);
+        }
+    }
+}
+
+/// Reads the status of a redirect. An unknown one is a finding, and the status
+/// is then 301.
+fn read_status(message: &RedirectAction, place: &Place<'_>, findings: &mut Findings) -> u16 {
+    match RedirectResponseCode::try_from(message.response_code) {
+        Ok(RedirectResponseCode::MovedPermanently) => 301,
+        Ok(RedirectResponseCode::Found) => 302,
+        Ok(RedirectResponseCode::SeeOther) => 303,
+        Ok(RedirectResponseCode::TemporaryRedirect) => 307,
+        Ok(RedirectResponseCode::PermanentRedirect) => 308,
+        Err(_) => {
+            findings.add(&place.field("response_code"), Problem::Unsupported);
+            301
         }
     }
 }

@@ -48,7 +48,7 @@ struct Settings {
     filters: FilterConfigs,
     mutations: BothMutations,
     specific_mutations_win: bool,
-    to_itself: Redirect,
+    self_redirect: Redirect,
 }
 
 /// The route that a request takes.
@@ -90,7 +90,7 @@ impl RouteTable {
             on_demand: PersistentMap::default(),
         };
 
-        let mut listed = Vec::with_capacity(message.virtual_hosts.len());
+        let mut hosts = Vec::with_capacity(message.virtual_hosts.len());
         for (index, host_message) in message.virtual_hosts.iter().enumerate() {
             let place = place.item("virtual_hosts", index);
             let inherited = settings.inherited();
@@ -101,9 +101,9 @@ impl RouteTable {
                 &mut findings,
             ));
             table.add_domains(&host, &place, &mut findings);
-            listed.push(host);
+            hosts.push(host);
         }
-        table.listed = listed.into();
+        table.listed = hosts.into();
         findings.finish(table)
     }
 
@@ -210,8 +210,8 @@ impl RouteTable {
 
         let (path, query) = self.matched_path(request);
         let trial = make_trial(request, &path, query, context);
-        let found = virtual_host.find(&trial);
-        let (index, route) = found.ok_or(NoRoute::Route(virtual_host))?;
+        let first_match = virtual_host.find(&trial);
+        let (index, route) = first_match.ok_or(NoRoute::Route(virtual_host))?;
         Ok(RouteMatch {
             settings: &self.settings,
             virtual_host,
@@ -302,7 +302,7 @@ impl Settings {
             filters: FilterConfigs::compile(&message.typed_per_filter_config, place, findings),
             mutations: BothMutations::compile(&fields!(message), place, findings),
             specific_mutations_win: message.most_specific_header_mutations_wins,
-            to_itself: Redirect::to_itself(),
+            self_redirect: Redirect::to_itself(),
         }
     }
 
@@ -354,7 +354,7 @@ impl<'t> RouteMatch<'t> {
                 Some(redirect.location(request, Some(&self.route.criteria.path)))
             }
             Action::DirectResponse(direct) if matches!(direct.status, 201 | 300..=399) => {
-                Some(self.settings.to_itself.location(request, None))
+                Some(self.settings.self_redirect.location(request, None))
             }
             _ => None,
         }

@@ -11,7 +11,7 @@ use super::direct::DirectResponse;
 use super::filters::FilterConfigs;
 use super::mirror::MirrorPolicy;
 use super::mutations::{BothMutations, fields};
-use super::path::PathHead;
+use super::path::{PathHead, PathMatcher};
 use super::redirect::Redirect;
 use crate::findings::Findings;
 use crate::request::Request;
@@ -131,16 +131,7 @@ impl VirtualHost {
             Route::compile(message, &inherited_by_routes, place, findings)
         });
 
-        let require_tls = match TlsRequirementType::try_from(message.require_tls) {
-            Ok(TlsRequirementType::None) => RequireTls::None,
-            Ok(TlsRequirementType::ExternalOnly) => RequireTls::ExternalOnly,
-            Ok(TlsRequirementType::All) => RequireTls::All,
-            Err(_) => {
-                findings.add(&place.field("require_tls"), Problem::Unsupported);
-                RequireTls::All
-            }
-        };
-
+        let require_tls = RequireTls::read(message, place, findings);
         let domains = message.domains.iter();
         Self {
             name: message.name.as_str().into(),
@@ -164,9 +155,9 @@ impl VirtualHost {
     pub(super) fn find(&self, trial: &Trial<'_>) -> Option<(usize, &Route)> {
         let word = PathHead::word(trial.path);
         let mut routes = self.heads.iter().zip(&self.routes).enumerate();
-        let found = routes
+        let first_match = routes
             .find(|(_, (head, route))| head.admits(word) && route.criteria.test(trial).is_ok());
-        found.map(|(index, (_, route))| (index, route))
+        first_match.map(|(index, (_, route))| (index, route))
     }
 
     /// Returns whether a request has to come again over TLS.
@@ -175,6 +166,22 @@ impl VirtualHost {
             RequireTls::None => false,
             RequireTls::ExternalOnly => !request.is_internal() && request.scheme != "https",
             RequireTls::All => request.scheme != "https",
+        }
+    }
+}
+
+impl RequireTls {
+    /// Reads which requests need TLS. An unknown value is a finding, and means
+    /// all of them.
+    fn read(message: &message::VirtualHost, place: &Place<'_>, findings: &mut Findings) -> Self {
+        match TlsRequirementType::try_from(message.require_tls) {
+            Ok(TlsRequirementType::None) => Self::None,
+            Ok(TlsRequirementType::ExternalOnly) => Self::ExternalOnly,
+            Ok(TlsRequirementType::All) => Self::All,
+            Err(_) => {
+                findings.add(&place.field("require_tls"), Problem::Unsupported);
+                Self::All
+            }
         }
     }
 }
@@ -213,7 +220,29 @@ impl Route {
         let criteria = Criteria::compile(match_message, &place.field("match"), findings);
         let path = criteria.as_ref().map(|criteria| &criteria.path);
 
-        let action = match &message.action {
+        let action = Action::compile(message, path, inherited, place, findings);
+
+        Some(Self {
+            name: message.name.as_str().into(),
+            criteria: criteria?,
+            action: action?,
+            filters: FilterConfigs::compile(&message.typed_per_filter_config, place, findings),
+            mutations: BothMutations::compile(&fields!(message), place, findings),
+        })
+    }
+}
+
+impl Action {
+    /// Compiles the action of a route, whose path is `path`. Returns `None` if
+    /// it is missing, not supported or cannot be compiled.
+    fn compile(
+        message: &message::Route,
+        path: Option<&PathMatcher>,
+        inherited: &Inherited<'_>,
+        place: &Place<'_>,
+        findings: &mut Findings,
+    ) -> Option<Self> {
+        match &message.action {
             Some(ActionMessage::Route(route)) => {
                 let place = place.field("route");
                 let forwarding = Forwarding::compile(route, path, inherited, &place, findings);
@@ -237,14 +266,6 @@ impl Route {
                 findings.add(place, Problem::Missing);
                 None
             }
-        };
-
-        Some(Self {
-            name: message.name.as_str().into(),
-            criteria: criteria?,
-            action: action?,
-            filters: FilterConfigs::compile(&message.typed_per_filter_config, place, findings),
-            mutations: BothMutations::compile(&fields!(message), place, findings),
-        })
+        }
     }
 }

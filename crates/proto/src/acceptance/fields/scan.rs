@@ -65,7 +65,8 @@ impl SupportedFields {
             let inner_place = match field.shape {
                 Shape::One => place.field(&field.name),
                 Shape::List => {
-                    place.item(&field.name, counts.next_index(row, message.fields.len()))
+                    let index = counts.next_index(row, message.fields.len());
+                    place.item(&field.name, index)
                 }
                 Shape::Map => place.entry(&field.name, key),
             };

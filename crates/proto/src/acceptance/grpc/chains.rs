@@ -97,29 +97,15 @@ impl Ranges {
             findings.reject(&place.field("source_type"), problem);
         }
 
-        let mut read_ranges = |field: &str, ranges: &[CidrRange]| {
-            let mut normalized = Some(Vec::with_capacity(ranges.len()));
-            for (index, range) in ranges.iter().enumerate() {
-                let Some(normal_range) = normalize(range) else {
-                    let place = place.item(field, index);
-                    let quoted = clip(&range.address_prefix, MAX_VALUE).to_owned();
-                    findings.reject(&place.field("address_prefix"), Problem::NotIp(quoted));
-                    normalized = None;
-                    continue;
-                };
-                if let Some(normalized) = &mut normalized {
-                    normalized.push(normal_range);
-                }
-            }
-            normalized
-        };
-
+        let mut read_ranges =
+            |field: &str, ranges: &[CidrRange]| read_ranges(field, ranges, place, findings);
         let destination = read_ranges("prefix_ranges", &chain_match.prefix_ranges);
         let source = read_ranges("source_prefix_ranges", &chain_match.source_prefix_ranges);
         let direct_source = read_ranges(
             "direct_source_prefix_ranges",
             &chain_match.direct_source_prefix_ranges,
         );
+
         source_type.ok()?;
         Some(Self {
             destination: destination?,
@@ -127,6 +113,30 @@ impl Ranges {
             direct_source: direct_source?,
         })
     }
+}
+
+/// Reads the ranges of the list `field`, in their order. Rejects the body for
+/// each range that is invalid, and returns `None` if there is one.
+fn read_ranges(
+    field: &str,
+    ranges: &[CidrRange],
+    place: &Place<'_>,
+    findings: &mut Findings<'_>,
+) -> Option<Vec<Range>> {
+    let mut normal_ranges = Some(Vec::with_capacity(ranges.len()));
+    for (index, range) in ranges.iter().enumerate() {
+        let Some(normal_range) = normalize(range) else {
+            let place = place.item(field, index);
+            let quoted = clip(&range.address_prefix, MAX_VALUE).to_owned();
+            findings.reject(&place.field("address_prefix"), Problem::NotIp(quoted));
+            normal_ranges = None;
+            continue;
+        };
+        if let Some(normal_ranges) = &mut normal_ranges {
+            normal_ranges.push(normal_range);
+        }
+    }
+    normal_ranges
 }
 
 /// Returns a range with its prefix length limited to the address family, and
@@ -188,14 +198,16 @@ fn expand_matches<'a>(
 ) {
     let texts = |texts: &'a [String]| options(texts.iter().map(|text| &**text));
     let ports = options(chain_match.source_ports.iter().copied());
+    let destination_port = chain_match.destination_port.as_ref();
+    let destination_port = destination_port.map(|port| port.value);
+
     for &destination in &options(ranges.destination.iter().copied()) {
         for &server_name in &texts(&chain_match.server_names) {
             for &application_protocol in &texts(&chain_match.application_protocols) {
                 for &direct_source in &options(ranges.direct_source.iter().copied()) {
                     for &source in &options(ranges.source.iter().copied()) {
                         matches.extend(ports.iter().map(|&source_port| Single {
-                            destination_port:
-                                chain_match.destination_port.as_ref().map(|port| port.value),
+                            destination_port,
                             destination,
                             server_name,
                             transport_protocol: &chain_match.transport_protocol,

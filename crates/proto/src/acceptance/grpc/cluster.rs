@@ -13,6 +13,7 @@ use crate::envoy::envoy::config::cluster::v3::cluster::{
     ClusterDiscoveryType, CustomClusterType, DiscoveryType,
 };
 use crate::envoy::envoy::config::core::v3::TypedExtensionConfig;
+use crate::envoy::envoy::config::endpoint::v3::Endpoint;
 use crate::envoy::envoy::config::endpoint::v3::lb_endpoint::HostIdentifier;
 use crate::envoy::envoy::extensions::clusters::aggregate::v3::ClusterConfig;
 use crate::envoy::envoy::extensions::upstreams::http::v3::HttpProtocolOptions;
@@ -125,8 +126,13 @@ fn check_dns(cluster: &Cluster, findings: &mut Findings<'_>) {
     let Some(HostIdentifier::Endpoint(endpoint)) = &endpoint.host_identifier else {
         return findings.reject(&place, Problem::Missing);
     };
-    let place = place.field("address");
-    let Some(socket) = address::check_socket(endpoint.address.as_ref(), &place, findings) else {
+    check_dns_address(endpoint, &place.field("address"), findings);
+}
+
+/// Checks the address of the endpoint of a LOGICAL_DNS cluster: a host name
+/// and a port, without a resolver (A37).
+fn check_dns_address(endpoint: &Endpoint, place: &Place<'_>, findings: &mut Findings<'_>) {
+    let Some(socket) = address::check_socket(endpoint.address.as_ref(), place, findings) else {
         return;
     };
 

@@ -132,8 +132,8 @@ impl<'a> Assignment<'a> {
         match HealthStatus::try_from(lb_endpoint.health_status) {
             Ok(HealthStatus::Unknown | HealthStatus::Healthy) => {}
             Ok(HealthStatus::Draining) => findings.ignore(place, IgnoreReason::Draining),
-            Ok(unused) => {
-                let status = unused.as_str_name().to_owned();
+            Ok(unhealthy) => {
+                let status = unhealthy.as_str_name().to_owned();
                 return findings.ignore(place, IgnoreReason::Unhealthy(status));
             }
             Err(_) => {

@@ -36,23 +36,23 @@ pub(super) fn check_filters(
     let mut ends_broken = false;
     // A terminal filter that comes too early was reported: the list has one.
     let mut lacks_terminal = true;
+
     for (index, filter) in filters.iter().enumerate() {
         let filter_place = place.item("http_filters", index);
         check_name(filter, index, &mut names, &filter_place, findings);
         let verdict = check_filter(filter, side, &filter_place, findings);
         ends_broken = matches!(verdict, Verdict::Broken);
-        match verdict {
-            Verdict::Broken | Verdict::Skipped => {}
-            Verdict::Used { is_terminal } => {
-                // C59: a terminal filter is the last one.
-                if let Some((earlier, true)) = last_used {
-                    let name = clip_name(&filters[earlier].name);
-                    findings.reject(&place.item("http_filters", earlier), Problem::NotLast(name));
-                    lacks_terminal = false;
-                }
-                last_used = Some((index, is_terminal));
-            }
+        let Verdict::Used { is_terminal } = verdict else {
+            continue;
+        };
+
+        // C59: a terminal filter is the last one.
+        if let Some((earlier, true)) = last_used {
+            let name = clip_name(&filters[earlier].name);
+            findings.reject(&place.item("http_filters", earlier), Problem::NotLast(name));
+            lacks_terminal = false;
         }
+        last_used = Some((index, is_terminal));
     }
 
     match last_used {
@@ -85,14 +85,14 @@ fn check_name<'a>(
     }
 }
 
+/// What the check of a filter came to.
 enum Verdict {
     /// The filter is a reason to reject the resource.
     Broken,
     /// The filter is optional, and not supported.
     Skipped,
-    Used {
-        is_terminal: bool,
-    },
+    /// The filter is supported, and its configuration was checked.
+    Used { is_terminal: bool },
 }
 
 /// Checks the configuration of a filter. An optional filter that is not
@@ -116,6 +116,7 @@ fn check_filter(
     let Some(extension_config) = decode_extension(any, &place, findings) else {
         return Verdict::Broken;
     };
+
     let http_filter = findings.policy().http_filters.get(&extension_config.name);
     let Some(http_filter) = http_filter.filter(|http_filter| http_filter.runs_on(side)) else {
         if filter.is_optional {

@@ -38,7 +38,8 @@ pub(super) fn check_policy_fields(cluster: &Cluster, findings: &mut Findings<'_>
 }
 
 /// Checks the policy that the enum `lb_policy` names, and its own
-/// configuration.
+/// configuration. The configuration of a policy that is not supported is not
+/// checked.
 fn check_enum(cluster: &Cluster, findings: &mut Findings<'_>) {
     const SUPPORTED: &str = "a load balancing policy that is supported";
     let root = Place::ROOT;
@@ -62,9 +63,15 @@ fn check_enum(cluster: &Cluster, findings: &mut Findings<'_>) {
         return findings.reject(&root.field("lb_policy"), problem);
     }
 
-    // Envoy and gRPC ignore the configuration of another policy.
+    check_enum_config(policy.ok(), cluster, findings);
+}
+
+/// Checks the configuration beside the enum `lb_policy`. Envoy and gRPC ignore
+/// that of another policy.
+fn check_enum_config(policy: Option<LbPolicy>, cluster: &Cluster, findings: &mut Findings<'_>) {
+    let root = Place::ROOT;
     match (policy, &cluster.lb_config) {
-        (Ok(LbPolicy::RingHash), Some(LbConfig::RingHashLbConfig(config))) => {
+        (Some(LbPolicy::RingHash), Some(LbConfig::RingHashLbConfig(config))) => {
             let place = root.field("ring_hash_lb_config");
             let hash = old_ring_hash::HashFunction::try_from(config.hash_function);
             if hash != Ok(old_ring_hash::HashFunction::XxHash) {
@@ -72,10 +79,11 @@ fn check_enum(cluster: &Cluster, findings: &mut Findings<'_>) {
                 let problem = Problem::value(hash_name, "XX_HASH");
                 findings.reject(&place.field("hash_function"), problem);
             }
+
             let sizes = (&config.minimum_ring_size, &config.maximum_ring_size);
             check_ring(sizes, &place, findings);
         }
-        (Ok(LbPolicy::LeastRequest), Some(LbConfig::LeastRequestLbConfig(config))) => {
+        (Some(LbPolicy::LeastRequest), Some(LbConfig::LeastRequestLbConfig(config))) => {
             let place = root.field("least_request_lb_config");
             check_choices(config.choice_count.as_ref(), &place, findings);
         }
@@ -123,7 +131,8 @@ fn check_list(
     findings.reject(place, Problem::NoPolicy);
 }
 
-/// Checks the configuration of a supported policy.
+/// Checks the configuration of a supported policy. A policy that is not listed
+/// here has no rules.
 fn check_policy(
     name: &str,
     body: &[u8],
@@ -133,24 +142,16 @@ fn check_policy(
 ) {
     match name {
         RING_HASH => {
-            let Some(config) = decode_body::<RingHash>(name, body, place, findings) else {
-                return;
-            };
-            let hash = HashFunction::try_from(config.hash_function);
-            // The default is XX_HASH.
-            if !matches!(hash, Ok(HashFunction::DefaultHash | HashFunction::XxHash)) {
-                let hash_name = hash.map_or("unknown", |hash| hash.as_str_name());
-                let problem = Problem::value(hash_name, "XX_HASH");
-                findings.reject(&place.field("hash_function"), problem);
+            if let Some(config) = decode_body(name, body, place, findings) {
+                check_ring_hash(&config, place, findings);
             }
-            let sizes = (&config.minimum_ring_size, &config.maximum_ring_size);
-            check_ring(sizes, place, findings);
         }
         LEAST_REQUEST => {
             if let Some(config) = decode_body::<LeastRequest>(name, body, place, findings) {
                 check_choices(config.choice_count.as_ref(), place, findings);
             }
         }
+
         CLIENT_SIDE_WRR => {
             if let Some(config) = decode_body(name, body, place, findings) {
                 check_weighted(&config, place, findings);
@@ -168,6 +169,20 @@ fn check_policy(
         }
         _ => {}
     }
+}
+
+/// Checks the hash function and the sizes of a ring (A42).
+fn check_ring_hash(config: &RingHash, place: &Place<'_>, findings: &mut Findings<'_>) {
+    let hash = HashFunction::try_from(config.hash_function);
+    // The default is XX_HASH.
+    if !matches!(hash, Ok(HashFunction::DefaultHash | HashFunction::XxHash)) {
+        let hash_name = hash.map_or("unknown", |hash| hash.as_str_name());
+        let problem = Problem::value(hash_name, "XX_HASH");
+        findings.reject(&place.field("hash_function"), problem);
+    }
+
+    let sizes = (&config.minimum_ring_size, &config.maximum_ring_size);
+    check_ring(sizes, place, findings);
 }
 
 /// Checks the sizes of a ring, a minimum and a maximum (A42).

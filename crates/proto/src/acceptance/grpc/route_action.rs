@@ -68,22 +68,7 @@ fn check_cluster(
             check_weighted(clusters, &place.field("weighted_clusters"), findings);
         }
         Some(ClusterSpecifier::ClusterSpecifierPlugin(name)) => {
-            let is_supported = match plugins {
-                None => Some(true),
-                Some(plugins) => plugins.get(&**name).copied(),
-            };
-            let short_name = || clip(name, MAX_VALUE).to_owned();
-            match is_supported {
-                Some(true) => {}
-                Some(false) => {
-                    findings.ignore(place, IgnoreReason::Plugin(short_name()));
-                    return false;
-                }
-                None => {
-                    let place = place.field("cluster_specifier_plugin");
-                    findings.reject(&place, Problem::UndeclaredPlugin(short_name()));
-                }
-            }
+            return check_plugin(name, plugins, place, findings);
         }
         Some(
             ClusterSpecifier::ClusterHeader(_) | ClusterSpecifier::InlineClusterSpecifierPlugin(_),
@@ -94,6 +79,35 @@ fn check_cluster(
         }
     }
     true
+}
+
+/// Checks the plugin of a route, and returns whether the route is used. A route
+/// to an optional plugin that is not supported is skipped. Without `plugins`,
+/// every name is taken for a supported plugin.
+fn check_plugin(
+    name: &str,
+    plugins: Option<&Plugins<'_>>,
+    place: &Place<'_>,
+    findings: &mut Findings<'_>,
+) -> bool {
+    let is_supported = match plugins {
+        None => Some(true),
+        Some(plugins) => plugins.get(name).copied(),
+    };
+
+    let short_name = || clip(name, MAX_VALUE).to_owned();
+    match is_supported {
+        Some(true) => true,
+        Some(false) => {
+            findings.ignore(place, IgnoreReason::Plugin(short_name()));
+            false
+        }
+        None => {
+            let place = place.field("cluster_specifier_plugin");
+            findings.reject(&place, Problem::UndeclaredPlugin(short_name()));
+            true
+        }
+    }
 }
 
 /// Checks the weighted clusters of a route, and the sum of their weights. A

@@ -114,9 +114,13 @@ fn check_route(
         Some(Action::NonForwardingAction(_)) => {}
         // C58: A28 rejects the other actions, but by A36 only the requests that
         // match them fail. gRPC follows A36; a strict policy rejects.
-        Some(Action::Redirect(_)) => unsupported_action("redirect", place, findings),
-        Some(Action::DirectResponse(_)) => unsupported_action("direct_response", place, findings),
-        Some(Action::FilterAction(_)) => unsupported_action("filter_action", place, findings),
+        Some(Action::Redirect(_)) => report_unsupported_action("redirect", place, findings),
+        Some(Action::DirectResponse(_)) => {
+            report_unsupported_action("direct_response", place, findings)
+        }
+        Some(Action::FilterAction(_)) => {
+            report_unsupported_action("filter_action", place, findings)
+        }
         None => {
             if findings.policy().unsupported == Unsupported::Strict {
                 findings.reject(&place.field("action"), Problem::Missing);
@@ -127,7 +131,9 @@ fn check_route(
     http_filters::check_overrides(&route.typed_per_filter_config, place, findings);
 }
 
-fn unsupported_action(field: &str, place: &Place<'_>, findings: &mut Findings<'_>) {
+/// Reports a route whose action `field` is not supported: it is ignored, and a
+/// strict policy rejects it.
+fn report_unsupported_action(field: &str, place: &Place<'_>, findings: &mut Findings<'_>) {
     findings.unsupported(&place.field(field));
     findings.ignore(place, IgnoreReason::Action);
 }

@@ -14,7 +14,9 @@ use crate::envoy::envoy::config::cluster::v3::Cluster;
 use crate::envoy::envoy::config::core::v3::TransportSocket;
 use crate::envoy::envoy::config::core::v3::transport_socket::ConfigType;
 use crate::envoy::envoy::extensions::transport_sockets::http_11_proxy::v3::Http11ProxyUpstreamTransport;
-use crate::envoy::envoy::extensions::transport_sockets::tls::v3::common_tls_context::ValidationContextType;
+use crate::envoy::envoy::extensions::transport_sockets::tls::v3::common_tls_context::{
+    CombinedCertificateValidationContext, ValidationContextType,
+};
 use crate::envoy::envoy::extensions::transport_sockets::tls::v3::downstream_tls_context::OcspStaplePolicy;
 use crate::envoy::envoy::extensions::transport_sockets::tls::v3::{
     CertificateProviderPluginInstance, CertificateValidationContext, CommonTlsContext,
@@ -161,13 +163,12 @@ fn check_common(
     check_validation(common, side, place, findings);
 }
 
-/// Checks the certificate of this side. A server has one, a client may (C60).
+/// Checks the source of the certificate of this side. Only a provider instance
+/// is supported; a server needs one, and a client may have one (C60).
 #[expect(
     deprecated,
     reason = "gRPC takes the older field if the newer is not set"
 )]
-/// Checks the source of the own certificate. Only a provider instance is
-/// supported, and a server needs one.
 fn check_identity(
     common: &CommonTlsContext,
     side: Side,
@@ -202,14 +203,12 @@ fn check_identity(
     }
 }
 
-/// Checks how the certificate of the peer is verified. A client has to, a
-/// server may (C60).
+/// Checks how the certificate of the peer is verified. A client has to verify
+/// it, and needs root certificates; a server may (C60).
 #[expect(
     deprecated,
     reason = "gRPC takes the older field if the newer is not set"
 )]
-/// Checks how the peer's certificate is verified. A client needs root
-/// certificates.
 fn check_validation(
     common: &CommonTlsContext,
     side: Side,
@@ -225,23 +224,9 @@ fn check_validation(
         }
         Some(ValidationContextType::CombinedValidationContext(combined)) => {
             let place = place.field("combined_validation_context");
-            let old_provider = combined
-                .validation_context_certificate_provider_instance
-                .as_ref();
-            let old_provider = old_provider.map(|instance| &*instance.instance_name);
-            let context_place = place.field("default_validation_context");
-            match (&combined.default_validation_context, old_provider) {
-                (Some(context), provider) => {
-                    check_context(context, provider, side, &context_place, findings)
-                }
-                (None, Some(provider)) => check_provider(
-                    provider,
-                    &place.field("validation_context_certificate_provider_instance"),
-                    findings,
-                ),
-                (None, None) => findings.reject(&context_place, Problem::NoRoots),
-            }
+            check_combined(combined, side, &place, findings);
         }
+
         Some(ValidationContextType::ValidationContextCertificateProviderInstance(instance)) => {
             let place = place.field("validation_context_certificate_provider_instance");
             check_provider(&instance.instance_name, &place, findings);
@@ -254,6 +239,33 @@ fn check_validation(
             let place = place.field("validation_context_certificate_provider");
             findings.reject(&place, Problem::Insecure);
         }
+    }
+}
+
+/// Checks a combined validation context: its default context, or else the
+/// provider in the older field beside it.
+#[expect(
+    deprecated,
+    reason = "gRPC takes the older field if the newer is not set"
+)]
+fn check_combined(
+    combined: &CombinedCertificateValidationContext,
+    side: Side,
+    place: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
+    let instance = &combined.validation_context_certificate_provider_instance;
+    let old_provider = instance.as_ref().map(|instance| &*instance.instance_name);
+    let context_place = place.field("default_validation_context");
+    match (&combined.default_validation_context, old_provider) {
+        (Some(context), provider) => {
+            check_context(context, provider, side, &context_place, findings);
+        }
+        (None, Some(provider)) => {
+            let place = place.field("validation_context_certificate_provider_instance");
+            check_provider(provider, &place, findings);
+        }
+        (None, None) => findings.reject(&context_place, Problem::NoRoots),
     }
 }
 

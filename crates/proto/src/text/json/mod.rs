@@ -21,20 +21,20 @@ type Fault = (Position, Problem);
 /// number of bytes of memory that the tree takes, too.
 pub(super) fn parse(text: &str, limits: &Limits) -> Result<(Node, u64), Fault> {
     let mut reader = Reader {
-        rest: text,
-        at: Position::START,
+        unread: text,
+        position: Position::START,
         depth: limits.depth,
         max: limits.depth,
         budget: Budget::of_text(text, limits),
     };
     reader.skip_space();
-    if reader.rest.is_empty() {
+    if reader.unread.is_empty() {
         return Err((Position::START, Problem::of_empty("")));
     }
     let node = reader.read_value()?;
     reader.skip_space();
-    if reader.rest.is_empty() {
-        return Ok((node, reader.budget.taken()));
+    if reader.unread.is_empty() {
+        return Ok((node, reader.budget.charged_bytes()));
     }
     Err(reader.unexpected("the end of the text"))
 }
@@ -59,10 +59,11 @@ fn slip(position: Position, slip: Slip) -> Fault {
     (position, Problem::Slip(slip))
 }
 
+/// Reads a JSON text, and keeps the place up to which it was read.
 struct Reader<'a> {
-    rest: &'a str,
-    /// The place of the first character of `rest`.
-    at: Position,
+    unread: &'a str,
+    /// The place of the first character of `unread`.
+    position: Position,
     /// Levels that may still be opened.
     depth: usize,
     max: usize,
@@ -71,24 +72,27 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Returns the next character, which stays unread; `None` at the end of the
+    /// text.
     fn peek(&self) -> Option<char> {
-        self.rest.chars().next()
+        self.unread.chars().next()
     }
 
     /// Removes the first character from the text, and advances the position.
     /// Returns `None` at the end of the text.
     fn next_char(&mut self) -> Option<char> {
         let character = self.peek()?;
-        self.rest = &self.rest[character.len_utf8()..];
+        self.unread = &self.unread[character.len_utf8()..];
         if character == '\n' {
-            self.at.line += 1;
-            self.at.column = 1;
+            self.position.line += 1;
+            self.position.column = 1;
         } else {
-            self.at.column += 1;
+            self.position.column += 1;
         }
         Some(character)
     }
 
+    /// Skips the characters that JSON allows between values.
     fn skip_space(&mut self) {
         while matches!(self.peek(), Some(' ' | '\t' | '\r' | '\n')) {
             self.next_char();
@@ -100,7 +104,7 @@ impl Reader<'_> {
     fn unexpected(&self, expected: &str) -> Fault {
         let found = self.peek().map_or("the end".into(), |c| format!("{c:?}"));
         let problem = Problem::Syntax(format!("expected {expected}, found {found}"));
-        (self.at, problem)
+        (self.position, problem)
     }
 
     /// Takes one character off the text, which must be `expected`.
@@ -116,7 +120,7 @@ impl Reader<'_> {
     /// value is that of its first character.
     fn read_value(&mut self) -> Result<Node, Fault> {
         self.skip_space();
-        let position = self.at;
+        let position = self.position;
         self.count_value()?;
         let value = match self.peek() {
             Some('{') => self.read_nested(Self::read_map)?,
@@ -137,7 +141,7 @@ impl Reader<'_> {
     /// # Errors
     /// The value exceeds the memory limit.
     fn count_value(&mut self) -> Result<(), Fault> {
-        let position = self.at;
+        let position = self.position;
         let result = match self.peek() {
             Some('{' | '[') => self.budget.charge_collection(),
             _ => self.budget.charge_scalar(),
@@ -155,7 +159,7 @@ impl Reader<'_> {
     ) -> Result<Value, Fault> {
         let max = self.max;
         let levels_left = self.depth.checked_sub(1);
-        self.depth = levels_left.ok_or((self.at, Problem::TooDeep { max }))?;
+        self.depth = levels_left.ok_or((self.position, Problem::TooDeep { max }))?;
         let value = read_inner(self)?;
         self.depth += 1;
         Ok(value)
@@ -165,7 +169,7 @@ impl Reader<'_> {
     fn read_map(&mut self) -> Result<Value, Fault> {
         let mut entries = Vec::new();
         self.read_items('{', |reader| {
-            let position = reader.at;
+            let position = reader.position;
             reader.count_value()?;
             let key = reader.read_key()?;
             reader.skip_space();
@@ -195,12 +199,12 @@ impl Reader<'_> {
     /// Reads the key of a mapping, which is in quotes.
     fn read_key(&mut self) -> Result<String, Fault> {
         let word = self
-            .rest
+            .unread
             .split(|character: char| !character.is_alphanumeric() && character != '_');
         match (self.peek(), word.into_iter().next()) {
-            (Some('/' | '#'), _) => Err(slip(self.at, Slip::Comment)),
+            (Some('/' | '#'), _) => Err(slip(self.position, Slip::Comment)),
             (Some(character), Some(word)) if character.is_alphabetic() || character == '_' => {
-                Err(slip(self.at, Slip::KeyWithoutQuotes(word.to_owned())))
+                Err(slip(self.position, Slip::KeyWithoutQuotes(word.to_owned())))
             }
             _ => self.read_string(),
         }
@@ -214,7 +218,7 @@ impl Reader<'_> {
         open: char,
         mut read_item: impl FnMut(&mut Self) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let start = self.at;
+        let start = self.position;
         let close = closing(open);
         self.expect(open)?;
         self.skip_space();
@@ -229,7 +233,7 @@ impl Reader<'_> {
             read_item(self)?;
             self.skip_space();
 
-            let position = self.at;
+            let position = self.position;
             match self.peek() {
                 Some(',') => self.next_char(),
                 Some(character) if character == close => return self.expect(close),
@@ -245,7 +249,7 @@ impl Reader<'_> {
     /// Makes the mistake of an item that has neither a comma nor the closing
     /// bracket after it. `start` is the position of the bracket `open`.
     fn no_comma(&self, open: char, start: Position) -> Fault {
-        let position = self.at;
+        let position = self.position;
         match self.peek() {
             None => slip(start, Slip::Bracket(open)),
             Some('/' | '#') => slip(position, Slip::Comment),
@@ -268,9 +272,9 @@ impl Reader<'_> {
             ("true", Value::Bool(true)),
             ("false", Value::Bool(false)),
         ] {
-            if self.rest.starts_with(word) {
-                self.rest = &self.rest[word.len()..];
-                self.at.column += word.len();
+            if self.unread.starts_with(word) {
+                self.unread = &self.unread[word.len()..];
+                self.position.column += word.len();
                 return Ok(value);
             }
         }

@@ -21,7 +21,7 @@ impl Reader<'_> {
             Some('\'') => '\'',
             _ => '"',
         };
-        let start = self.at;
+        let start = self.position;
         self.expect(quote)?;
         let mut text = String::new();
         loop {

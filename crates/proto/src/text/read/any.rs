@@ -8,7 +8,7 @@ use super::{
         error::Problem,
         guess,
         near::nearest,
-        tree::{Node, Value as Tree},
+        tree::{Entry, Node, Value as Tree},
     },
     Walk,
     scalar::decode_base64,
@@ -98,6 +98,7 @@ impl Walk<'_> {
         if !has_own_form(&descriptor) {
             return self.read_fields(&descriptor, node, &[TYPE]);
         }
+
         match value {
             Some(value) => {
                 self.refuse_other_keys(&descriptor, node, &[TYPE, VALUE]);
@@ -116,13 +117,11 @@ impl Walk<'_> {
         let position = node.get(TYPE).map_or(node.at, |entry| entry.node.at);
         let name = descriptor::full_name(url).to_owned();
         let nearest_name = nearest_type(&name);
-        self.report(
-            position,
-            Problem::UnknownType {
-                name,
-                near: nearest_name,
-            },
-        )
+        let problem = Problem::UnknownType {
+            name,
+            near: nearest_name,
+        };
+        self.report(position, problem)
     }
 
     /// Reports the keys of a mapping other than `keys` as unknown fields, for a
@@ -131,10 +130,8 @@ impl Walk<'_> {
         let Tree::Map(entries) = &node.value else {
             return;
         };
-        for entry in entries
-            .iter()
-            .filter(|entry| !keys.contains(&entry.key.as_str()))
-        {
+        let is_other = |entry: &&Entry| !keys.contains(&entry.key.as_str());
+        for entry in entries.iter().filter(is_other) {
             let problem = Problem::UnknownField {
                 name: entry.key.clone(),
                 message: message.name().to_owned(),

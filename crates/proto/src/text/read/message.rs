@@ -34,14 +34,7 @@ impl Walk<'_> {
         ignore: Ignore<'_>,
     ) -> Option<DynamicMessage> {
         let Tree::Map(entries) = &node.value else {
-            let slip = match &node.value {
-                Tree::String(text) => missing_space(descriptor, node.at, text),
-                _ => None,
-            };
-            return match slip {
-                Some((position, slip)) => self.report(position, slip),
-                None => self.report_wrong_kind(node, format!("a mapping ({})", descriptor.name())),
-            };
+            return self.report_no_mapping(descriptor, node);
         };
 
         self.charge(node.at, MESSAGE)?;
@@ -50,14 +43,13 @@ impl Walk<'_> {
         // The previous field, if it has no value: an unknown key after it may have
         // lost its indentation.
         let mut empty_field = None;
-        for entry in entries
-            .iter()
-            .filter(|entry| !ignore.contains(&entry.key.as_str()))
-        {
+        let is_field = |entry: &&Entry| !ignore.contains(&entry.key.as_str());
+        for entry in entries.iter().filter(is_field) {
             let Some(field) = self.find_field(descriptor, entry, empty_field.as_ref()) else {
                 continue;
             };
             empty_field = Some(field.clone()).filter(|_| entry.node.value == Tree::Null);
+
             if is_absent(&field, &entry.node) || !self.claim_oneof(&field, entry, &mut oneofs) {
                 continue;
             }
@@ -75,6 +67,20 @@ impl Walk<'_> {
             }
         }
         Some(message)
+    }
+
+    /// Reports a value that should be the mapping of a message: as a key without
+    /// a space after its colon if it looks like one, else by its kind. Returns
+    /// `None`.
+    fn report_no_mapping<T>(&mut self, descriptor: &MessageDescriptor, node: &Node) -> Option<T> {
+        let slip = match &node.value {
+            Tree::String(text) => missing_space(descriptor, node.at, text),
+            _ => None,
+        };
+        match slip {
+            Some((position, slip)) => self.report(position, slip),
+            None => self.report_wrong_kind(node, format!("a mapping ({})", descriptor.name())),
+        }
     }
 
     /// Finds the field of a key, by its name in the `.proto` file or in JSON.

@@ -37,13 +37,13 @@ pub(super) struct Walk<'a> {
     /// The number of all mistakes, also those beyond the limit of reports.
     pub(super) total: usize,
     /// The bytes of memory that the text takes, its trees and its messages.
-    taken: u64,
+    charged_bytes: u64,
 }
 
 impl<'a> Walk<'a> {
-    /// Starts a walk without mistakes. `taken` is the memory of the trees that
-    /// it walks.
-    pub(super) fn new(file: &'a str, options: &'a Options, taken: u64) -> Self {
+    /// Starts a walk without mistakes. `charged_bytes` is the memory of the trees
+    /// that it walks.
+    pub(super) fn new(file: &'a str, options: &'a Options, charged_bytes: u64) -> Self {
         Self {
             file,
             options,
@@ -51,7 +51,7 @@ impl<'a> Walk<'a> {
             errors: Vec::new(),
             warnings: Vec::new(),
             total: 0,
-            taken,
+            charged_bytes,
         }
     }
 
@@ -59,8 +59,8 @@ impl<'a> Walk<'a> {
     /// `None` beyond the limit; only the first one is reported, at `position`.
     pub(super) fn charge(&mut self, position: Position, cost: u64) -> Option<()> {
         let limits = &self.options.limits;
-        let was_too_heavy = self.taken > limits.memory;
-        match budget::charge(&mut self.taken, cost, limits) {
+        let was_too_heavy = self.charged_bytes > limits.memory;
+        match budget::charge(&mut self.charged_bytes, cost, limits) {
             Ok(()) => Some(()),
             Err(_) if was_too_heavy => {
                 self.total += 1;

@@ -180,12 +180,11 @@ fn parse_bool(text: &str) -> Option<bool> {
 /// decimal number. Returns `None` for other texts.
 fn find_enum_number(enum_descriptor: &EnumDescriptor, text: &str) -> Option<i32> {
     let exact_match = enum_descriptor.get_value_by_name(text);
-    let in_any_case = || {
-        enum_descriptor
-            .values()
-            .find(|value| value.name().eq_ignore_ascii_case(text))
+    let find_in_any_case = || {
+        let mut values = enum_descriptor.values();
+        values.find(|value| value.name().eq_ignore_ascii_case(text))
     };
-    match exact_match.or_else(in_any_case) {
+    match exact_match.or_else(find_in_any_case) {
         Some(value) => Some(value.number()),
         None => text.trim_ascii().parse().ok(),
     }

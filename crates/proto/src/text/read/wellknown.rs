@@ -173,6 +173,7 @@ impl Walk<'_> {
     ) -> Option<DynamicMessage> {
         self.charge(node.at, MESSAGE)?;
         let pool = message.parent_pool();
+
         Some(match &node.value {
             Tree::Null => message_with(message, "null_value", Value::EnumNumber(0)),
             Tree::Bool(value) => message_with(message, "bool_value", Value::Bool(*value)),
@@ -188,6 +189,7 @@ impl Walk<'_> {
                     return self.report(node.at, Problem::OutOfRange { value, kind });
                 }
             },
+
             Tree::List(_) => {
                 let list = pool.get_message_by_name("google.protobuf.ListValue")?;
                 let inner = self.read_list_value(&list, node)?;

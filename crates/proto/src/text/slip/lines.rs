@@ -13,13 +13,13 @@ struct Line<'a> {
 /// blank or only a comment.
 pub(super) struct Lines<'a> {
     /// The place of the error.
-    at: Position,
+    position: Position,
     /// The line of the error; `None` if the error is at the end of the text.
     line: Option<Line<'a>>,
-    /// The lines before it.
-    before: Vec<Line<'a>>,
-    /// The line after it.
-    after: Option<Line<'a>>,
+    /// The lines before that of the error, in their order.
+    earlier_lines: Vec<Line<'a>>,
+    /// The first line after that of the error.
+    next_line: Option<Line<'a>>,
 }
 
 impl<'a> Lines<'a> {
@@ -47,10 +47,10 @@ impl<'a> Lines<'a> {
 
         let line = line.filter(Line::has_contents);
         Self {
-            at: position,
+            position,
             line,
-            before: earlier_lines,
-            after: next_line,
+            earlier_lines,
+            next_line,
         }
     }
 
@@ -58,7 +58,7 @@ impl<'a> Lines<'a> {
     /// error in a text that continues there is at the beginning of the text.
     pub(super) fn find_tab(&self) -> Option<Position> {
         let line = self.line?;
-        let lines = [Some(line), self.after];
+        let lines = [Some(line), self.next_line];
         lines.into_iter().flatten().find_map(|line| {
             let indent = line.text.len() - line.text.trim_start_matches([' ', '\t', '-']).len();
             let tab = line.text[..indent].find('\t')?;
@@ -67,28 +67,30 @@ impl<'a> Lines<'a> {
     }
 
     /// Returns whether the line has a text at the place of the error.
-    pub(super) fn has_here(&self, text: &str) -> bool {
-        let remainder = self.line.map(|line| line.split_at(self.at.column).1);
+    pub(super) fn has_text_at_error(&self, text: &str) -> bool {
+        let remainder = self.line.map(|line| line.split_at(self.position.column).1);
         remainder.is_some_and(|remainder| remainder.starts_with(text))
     }
 
-    /// Finds the slip that the character at the error shows. Returns `None` if
-    /// the character is valid there.
+    /// Finds a template before the error, a tab after a key, or a character at
+    /// the error that no value begins with. Returns `None` if there is none.
     pub(super) fn find_bad_token(&self) -> Option<(Position, Slip)> {
         let line = self.line?;
-        let (prefix, remainder) = line.split_at(self.at.column);
+        let (prefix, remainder) = line.split_at(self.position.column);
         let word = remainder
             .split([' ', '\t', ',', ']', '}'])
             .next()
             .unwrap_or("");
+
         let template = prefix.find("{{").filter(|_| !prefix.contains(['"', '\'']));
         if let Some(start) = template {
             return Some((line.position(start), Slip::Template));
         }
 
         if is_after_key(prefix) && prefix.ends_with('\t') {
-            return Some((self.at, Slip::TabAfterColon));
+            return Some((self.position, Slip::TabAfterColon));
         }
+
         let slip = match remainder.chars().next()? {
             '*' if word == "*" || word.starts_with("*.") => Slip::Alias(word.to_owned()),
             '*' => Slip::Alias("*…".to_owned()),
@@ -97,40 +99,40 @@ impl<'a> Lines<'a> {
             '-' if is_after_key(prefix) => Slip::ListAfterKey,
             _ => return None,
         };
-        Some((self.at, slip))
+        Some((self.position, slip))
     }
 
     /// Finds a key without a space after its colon, in the line or the one
     /// before; or else a second key in the line.
     pub(super) fn find_bad_colon(&self) -> Option<(Position, Slip)> {
-        let lines = [self.line, self.before.last().copied()];
+        let lines = [self.line, self.earlier_lines.last().copied()];
         let missing_space = lines.into_iter().flatten().find_map(|line| {
             let (start, key) = line.key_without_space()?;
             Some((line.position(start), Slip::ColonSpace(key)))
         });
         missing_space.or_else(|| {
             let line = self.line?;
-            let (prefix, remainder) = line.split_at(self.at.column);
+            let (prefix, remainder) = line.split_at(self.position.column);
             let is_second = remainder.starts_with(':') && prefix.contains(": ");
-            is_second.then_some((self.at, Slip::SecondKey))
+            is_second.then_some((self.position, Slip::SecondKey))
         })
     }
 
     /// Finds an indentation that fits none of the lines before.
     pub(super) fn find_bad_indentation(&self) -> Option<(Position, Slip)> {
         let line = self.line?;
-        let previous = *self.before.last()?;
+        let previous = *self.earlier_lines.last()?;
         let indent = line.indent();
         let position = line.position(indent);
-        if indent > previous.contents() && previous.has_value() {
+        if indent > previous.contents_start() && previous.has_value() {
             return Some((position, Slip::BelowValue));
         }
 
         let mut expected = Vec::new();
-        for previous in self.before.iter().rev() {
-            let least = expected.last().copied().unwrap_or(usize::MAX);
-            for column in [previous.contents(), previous.indent()] {
-                if column < least && expected.last() != Some(&column) {
+        for previous in self.earlier_lines.iter().rev() {
+            let last_column = expected.last().copied().unwrap_or(usize::MAX);
+            for column in [previous.contents_start(), previous.indent()] {
+                if column < last_column && expected.last() != Some(&column) {
                     expected.push(column);
                 }
             }
@@ -153,15 +155,15 @@ impl<'a> Lines<'a> {
     /// Finds a line that is neither a key nor an item: the one before the
     /// error, or the last one.
     pub(super) fn find_missing_colon(&self) -> Option<(Position, Slip)> {
-        let previous = *self.before.last()?;
-        let text = previous.text[previous.contents()..].trim_end();
+        let previous = *self.earlier_lines.last()?;
+        let text = previous.text[previous.contents_start()..].trim_end();
         // Only the name of a field counts: a line of a private key or a
         // certificate must not be quoted.
         let is_word = text
             .chars()
             .all(|character| character.is_ascii_lowercase() || character == '_');
-        let is_item = previous.contents() > previous.indent();
-        let position = previous.position(previous.contents());
+        let is_item = previous.contents_start() > previous.indent();
+        let position = previous.position(previous.contents_start());
         (is_word && !is_item && !text.is_empty())
             .then(|| (position, Slip::NoColon(text.to_owned())))
     }
@@ -202,7 +204,7 @@ impl<'a> Line<'a> {
 
     /// Returns the byte at which the contents of the line begin, behind the
     /// dashes of items.
-    fn contents(&self) -> usize {
+    fn contents_start(&self) -> usize {
         let mut remainder = self.text.trim_start_matches(' ');
         while let Some(item) = remainder.strip_prefix("- ") {
             remainder = item.trim_start_matches(' ');
@@ -222,7 +224,7 @@ impl<'a> Line<'a> {
     /// Returns the key at the beginning of the line, and the byte of its colon,
     /// if there is no space after the colon. Returns `None` for other lines.
     fn key_without_space(&self) -> Option<(usize, String)> {
-        let start = self.contents();
+        let start = self.contents_start();
         let remainder = &self.text[start..];
         let (key, len) = match remainder.chars().next()? {
             quote @ ('"' | '\'') => {

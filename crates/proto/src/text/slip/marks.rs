@@ -7,7 +7,7 @@ use super::{super::tree::Position, Slip, closing};
 pub(super) struct Marks<'a> {
     chars: std::iter::Peekable<std::str::Chars<'a>>,
     /// The place of the next character.
-    here: Position,
+    position: Position,
     /// The place of the parser's error.
     end: Position,
     /// The brackets that are open, from the outside in.
@@ -34,7 +34,7 @@ impl<'a> Marks<'a> {
     pub(super) fn read(text: &'a str, end: Position) -> Self {
         let mut marks = Self {
             chars: text.chars().peekable(),
-            here: Position::START,
+            position: Position::START,
             end,
             open: Vec::new(),
             quoted: None,
@@ -108,7 +108,8 @@ impl<'a> Marks<'a> {
 
     /// Notes which brackets are open when the place of the error is reached.
     fn note_end(&mut self) {
-        if self.open_at_end.is_none() && (self.here >= self.end || self.chars.peek().is_none()) {
+        if self.open_at_end.is_none() && (self.position >= self.end || self.chars.peek().is_none())
+        {
             self.open_at_end = Some(self.open.clone());
         }
     }
@@ -119,13 +120,13 @@ impl<'a> Marks<'a> {
         let character = self.chars.next()?;
         match character {
             '\n' => {
-                self.here.line += 1;
-                self.here.column = 1;
+                self.position.line += 1;
+                self.position.column = 1;
                 self.begins = true;
                 self.in_indent = true;
                 self.parent = 1;
             }
-            _ => self.here.column += 1,
+            _ => self.position.column += 1,
         }
         Some(character)
     }
@@ -138,7 +139,7 @@ impl<'a> Marks<'a> {
             '"' | '\'' if self.begins => self.read_quoted(character),
             '[' | '{' if self.begins => {
                 self.leave_indent();
-                self.open.push((character, self.here));
+                self.open.push((character, self.position));
                 self.take_char();
             }
             ']' | '}' if is_flow || self.begins => self.close_bracket(character),
@@ -154,12 +155,13 @@ impl<'a> Marks<'a> {
 
     /// Reads one character outside of quotes.
     fn read_plain(&mut self, character: char) {
-        let position = self.here;
+        let position = self.position;
         self.take_char();
         let before_space = self
             .chars
             .peek()
             .is_none_or(|following| following.is_whitespace());
+
         match character {
             '-' if self.in_indent && before_space => self.parent = position.column,
             ':' if before_space => self.begins = true,
@@ -183,7 +185,7 @@ impl<'a> Marks<'a> {
     /// Ends the indentation of a line with what stands here.
     fn leave_indent(&mut self) {
         if self.in_indent {
-            self.parent = self.here.column;
+            self.parent = self.position.column;
         }
         self.in_indent = false;
     }
@@ -191,7 +193,7 @@ impl<'a> Marks<'a> {
     /// Closes the innermost open bracket. Records a slip if the brackets do not
     /// match, and this is before the error.
     fn close_bracket(&mut self, close: char) {
-        let position = self.here;
+        let position = self.position;
         self.take_char();
         self.begins = false;
         let slip = match self.open.pop() {
@@ -215,7 +217,7 @@ impl<'a> Marks<'a> {
     /// Reads a text in quotes. Without a closing quote, reads to the end of the
     /// text.
     fn read_quoted(&mut self, quote: char) {
-        let position = self.here;
+        let position = self.position;
         self.leave_indent();
         self.take_char();
         let mut is_closed = false;
@@ -234,7 +236,7 @@ impl<'a> Marks<'a> {
         self.begins = false;
         self.in_indent = false;
         if position <= self.end {
-            self.quoted = Some((quote, position, is_closed.then_some(self.here)));
+            self.quoted = Some((quote, position, is_closed.then_some(self.position)));
         }
     }
 

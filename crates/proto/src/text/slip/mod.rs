@@ -127,7 +127,7 @@ pub(super) fn find_template(text: &str, position: Position) -> Option<(Position,
         column: position.column.checked_sub(1)?,
         ..position
     };
-    let is_template = Lines::new(text, position).has_here("{{");
+    let is_template = Lines::new(text, position).has_text_at_error("{{");
     is_template.then_some((position, Slip::Template))
 }
 

@@ -96,14 +96,14 @@ fn write_single(kind: &Kind, value: &Reflected, depth: usize) -> Value {
 /// Converts a value of an enum to its name, or to its number if the enum does
 /// not define it. The value of `NullValue` is null.
 fn write_enum(kind: &Kind, number: i32) -> Value {
-    let defined = match kind {
+    let defined_value = match kind {
         Kind::Enum(descriptor) if descriptor.full_name() == "google.protobuf.NullValue" => {
             return Value::Null;
         }
         Kind::Enum(descriptor) => descriptor.get_value(number),
         _ => None,
     };
-    match defined {
+    match defined_value {
         Some(value) => Value::String(value.name().to_owned()),
         None => Value::Number(number.to_string()),
     }
@@ -150,8 +150,10 @@ fn write_well_known(name: &str, message: &DynamicMessage, depth: usize) -> Optio
         "FieldMask" => {
             let paths = message.get_field_by_name("paths")?;
             let paths = paths.as_list()?.iter().filter_map(Reflected::as_str);
-            Value::String(paths.map(to_camel_case).collect::<Vec<_>>().join(","))
+            let camel_case_paths: Vec<_> = paths.map(to_camel_case).collect();
+            Value::String(camel_case_paths.join(","))
         }
+
         "Struct" => write_only_field(message, "fields", depth)?,
         "ListValue" => write_only_field(message, "values", depth)?,
         "Value" => match message.fields().next() {

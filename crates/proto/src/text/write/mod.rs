@@ -24,13 +24,13 @@ pub fn to_node(message: &DynamicMessage, type_url: Option<&str>) -> Node {
     }
 }
 
-/// Writes the tree as JSON.
+/// Writes resources, each with its type URL, as a document in JSON.
 #[must_use]
 pub fn to_json<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicMessage)>) -> String {
     json::print(&write_document(resources))
 }
 
-/// Writes the tree as YAML.
+/// Writes resources, each with its type URL, as a document in YAML.
 #[must_use]
 pub fn to_yaml<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicMessage)>) -> String {
     yaml::print(&write_document(resources))
@@ -47,13 +47,13 @@ fn write_document<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicM
 }
 
 impl Node {
-    /// As JSON.
+    /// Returns the text of the node in JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
         json::print(self)
     }
 
-    /// As YAML.
+    /// Returns the text of the node in YAML.
     #[must_use]
     pub fn to_yaml(&self) -> String {
         yaml::print(self)

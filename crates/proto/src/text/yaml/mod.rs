@@ -32,7 +32,7 @@ pub(super) struct Parsed {
     /// allows.
     pub(super) octals: Vec<Fault>,
     /// The bytes of memory that the trees take.
-    pub(super) taken: u64,
+    pub(super) charged_bytes: u64,
 }
 
 /// Parses every document of a text into a tree.
@@ -57,7 +57,7 @@ pub(super) fn parse(text: &str, limits: &Limits, schema: Schema) -> Result<Parse
         documents: builder.documents,
         octals: builder.octals,
         // The memory of the tokens is free again.
-        taken: builder.budget.taken().saturating_sub(token_bytes),
+        charged_bytes: builder.budget.charged_bytes().saturating_sub(token_bytes),
     })
 }
 
@@ -91,7 +91,7 @@ fn position(marker: &Marker) -> Position {
 }
 
 /// A collection that is not complete.
-enum Open {
+enum OpenCollection {
     List(Vec<Node>),
     /// Merge keys wait in `merges`, because written entries win over them.
     Map {
@@ -99,6 +99,17 @@ enum Open {
         key: Option<Key>,
         merges: Vec<Node>,
     },
+}
+
+impl OpenCollection {
+    /// Begins a mapping, before its first key.
+    fn empty_map() -> Self {
+        Self::Map {
+            entries: Vec::new(),
+            key: None,
+            merges: Vec::new(),
+        }
+    }
 }
 
 /// A key whose value is not complete.
@@ -122,10 +133,11 @@ const IGNORE: &str = "ignore";
 /// The key of a file mode, the one number that is octal by custom.
 const MODE: &str = "mode";
 
+/// A collection that is open, with the place where it began and its anchor.
 struct Level {
     at: Position,
     anchor: usize,
-    open: Open,
+    open: OpenCollection,
 }
 
 struct Builder<'a> {
@@ -163,43 +175,36 @@ impl<'a> Builder<'a> {
             Event::Scalar(text, style, anchor, tag) => {
                 self.budget.charge_scalar().map_err(located)?;
                 let tag = tag.as_deref();
-                let value = self
-                    .schema
-                    .read_scalar(&text, style, tag)
-                    .map_err(located)?;
+                let scalar = self.schema.read_scalar(&text, style, tag);
+                let value = scalar.map_err(located)?;
                 if anchor == NO_ANCHOR && self.awaits_key() {
                     self.open_key(position, &text, &value, tag);
                     return Ok(());
                 }
+
                 self.note_octal(position, &text, &value);
-                self.add_value(
-                    Node {
-                        at: position,
-                        value,
-                    },
-                    anchor,
-                )
-                .map_err(located)
-            }
-            Event::SequenceStart(anchor, _) => {
-                let open = Open::List(Vec::new());
-                self.open_collection(position, anchor, open)
-                    .map_err(located)
-            }
-            Event::MappingStart(anchor, _) => {
-                let open = Open::Map {
-                    entries: Vec::new(),
-                    key: None,
-                    merges: Vec::new(),
+                let node = Node {
+                    at: position,
+                    value,
                 };
-                self.open_collection(position, anchor, open)
-                    .map_err(located)
+                self.add_value(node, anchor).map_err(located)
             }
-            Event::SequenceEnd | Event::MappingEnd => self.close_collection(position),
             Event::Alias(anchor) => {
                 let node = self.expand_alias(anchor).map_err(located)?;
                 self.add_value(node, NO_ANCHOR).map_err(located)
             }
+
+            Event::SequenceStart(anchor, _) => {
+                let list = OpenCollection::List(Vec::new());
+                let opened = self.open_collection(position, anchor, list);
+                opened.map_err(located)
+            }
+            Event::MappingStart(anchor, _) => {
+                let opened = self.open_collection(position, anchor, OpenCollection::empty_map());
+                opened.map_err(located)
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close_collection(position),
+
             Event::DocumentStart(_) => {
                 self.anchors.clear();
                 Ok(())
@@ -211,7 +216,7 @@ impl<'a> Builder<'a> {
     /// Returns whether the next value is the key of a mapping.
     fn awaits_key(&self) -> bool {
         let innermost = self.levels.last().map(|level| &level.open);
-        matches!(innermost, Some(Open::Map { key: None, .. }))
+        matches!(innermost, Some(OpenCollection::Map { key: None, .. }))
     }
 
     /// Stores a scalar as the key of the innermost mapping, with its spelling
@@ -221,7 +226,9 @@ impl<'a> Builder<'a> {
             Value::Null => "null",
             _ => text,
         };
-        if let Some(Open::Map { key, .. }) = self.levels.last_mut().map(|level| &mut level.open) {
+        if let Some(OpenCollection::Map { key, .. }) =
+            self.levels.last_mut().map(|level| &mut level.open)
+        {
             *key = Some(Key {
                 at: position,
                 text: text.to_owned(),
@@ -233,8 +240,7 @@ impl<'a> Builder<'a> {
     /// Notes a number that Envoy reads as octal, which its author hardly meant.
     fn note_octal(&mut self, position: Position, text: &str, value: &Value) {
         let innermost = self.levels.last().map(|level| &level.open);
-        let is_mode =
-            matches!(innermost, Some(Open::Map { key: Some(key), .. }) if key.text == MODE);
+        let is_mode = matches!(innermost, Some(OpenCollection::Map { key: Some(key), .. }) if key.text == MODE);
         if self.schema != Schema::Envoy || is_mode || self.octals.len() >= self.limits.errors {
             return;
         }
@@ -250,7 +256,7 @@ impl<'a> Builder<'a> {
         &mut self,
         position: Position,
         anchor: usize,
-        open: Open,
+        open: OpenCollection,
     ) -> Result<(), Problem> {
         let max = self.limits.depth;
         if self.levels.len() >= max {
@@ -279,19 +285,17 @@ impl<'a> Builder<'a> {
         };
 
         let value = match open {
-            Open::List(list) => Value::List(list),
-            Open::Map {
+            OpenCollection::List(list) => Value::List(list),
+            OpenCollection::Map {
                 entries, merges, ..
             } => Value::Map(merge_entries(entries, merges)?),
         };
-        self.add_value(
-            Node {
-                at: position,
-                value,
-            },
-            anchor,
-        )
-        .map_err(|problem| (position, problem))
+        let node = Node {
+            at: position,
+            value,
+        };
+        let added = self.add_value(node, anchor);
+        added.map_err(|problem| (position, problem))
     }
 
     /// Returns a copy of the value that an alias refers to.
@@ -321,8 +325,8 @@ impl<'a> Builder<'a> {
 
         match self.levels.last_mut().map(|level| &mut level.open) {
             None => self.documents.push(node),
-            Some(Open::List(list)) => list.push(node),
-            Some(Open::Map {
+            Some(OpenCollection::List(list)) => list.push(node),
+            Some(OpenCollection::Map {
                 entries,
                 key,
                 merges,

@@ -58,24 +58,22 @@ fn check_endpoints(
     remedy: &'static str,
 ) {
     for (locality_index, locality) in messages(assignment, "endpoints").into_iter().enumerate() {
-        for (index, lb_endpoint) in messages(locality, "lb_endpoints").into_iter().enumerate() {
+        let lb_endpoints = messages(locality, "lb_endpoints").into_iter();
+        for (index, lb_endpoint) in lb_endpoints.enumerate() {
             let Some(host_name) = inner(lb_endpoint, "endpoint").and_then(find_name) else {
                 continue;
             };
+
             let mut place = assignment_place.to_vec();
             place.extend([Part::Field("endpoints"), Part::Index(locality_index)]);
             place.extend([Part::Field("lb_endpoints"), Part::Index(index)]);
             let fields = ["endpoint", "address", "socket_address", "address"];
             place.extend(fields.map(Part::Field));
-            report_at(
-                walk,
-                message,
-                &place,
-                Rejected::NoIp {
-                    found: host_name,
-                    remedy,
-                },
-            );
+            let rejected = Rejected::NoIp {
+                found: host_name,
+                remedy,
+            };
+            report_at(walk, message, &place, rejected);
         }
     }
 }

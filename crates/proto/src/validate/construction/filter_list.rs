@@ -39,6 +39,7 @@ pub(super) fn check_filters(
     let count = filters.len();
     // A terminal filter that comes too early was reported: the list has one.
     let mut lacks_terminal = true;
+
     for (index, filter) in filters.iter().enumerate() {
         let is_last = index + 1 == count;
         let Some((field, rejected)) = find_mistake(filter, kind, is_last) else {
@@ -49,6 +50,7 @@ pub(super) fn check_filters(
             Rejected::NotTerminal { .. } if !lacks_terminal => continue,
             _ => {}
         }
+
         let mut filter_place = list_place.to_vec();
         filter_place.push(Part::Index(index));
         filter_place.extend(field.map(Part::Field));

@@ -159,6 +159,7 @@ const CHECKS: &[Row] = &[
     ),
 ];
 
+/// Reports the mistakes that keep Envoy from building a cluster.
 fn check_cluster(walk: &mut Walk, cluster: &DynamicMessage) {
     address::check_cluster(walk, cluster);
     discovery::check_cluster(walk, cluster);

@@ -31,10 +31,8 @@ pub(super) fn report_at(
         match part {
             Part::Index(index) => steps.push(Step::Index(*index)),
             Part::Field(name) => {
-                let Some(field) = descriptor
-                    .as_ref()
-                    .and_then(|descriptor| descriptor.get_field_by_name(name))
-                else {
+                let parent = descriptor.as_ref();
+                let Some(field) = parent.and_then(|parent| parent.get_field_by_name(name)) else {
                     break;
                 };
                 descriptor = field.kind().as_message().cloned();

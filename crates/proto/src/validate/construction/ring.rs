@@ -69,12 +69,14 @@ fn find_policy_mistake(config: &DynamicMessage) -> Option<Rejected> {
     find_mistake(&policy)
 }
 
+/// Returns the mistake of a ring whose minimum size is above its maximum.
 fn find_ring_mistake(config: &DynamicMessage) -> Option<Rejected> {
     let minimum = wrapped_number(config, "minimum_ring_size").unwrap_or(DEFAULT_MINIMUM);
     let maximum = wrapped_number(config, "maximum_ring_size").unwrap_or(DEFAULT_MAXIMUM);
     (minimum > maximum).then_some(Rejected::RingSizes { minimum, maximum })
 }
 
+/// Returns the mistake of a Maglev table whose size is no prime.
 fn find_table_mistake(config: &DynamicMessage) -> Option<Rejected> {
     let size = wrapped_number(config, "table_size")?;
     (!is_prime(size)).then_some(Rejected::NotPrime { found: size })

@@ -10,7 +10,7 @@ use super::time::TimeFormat;
 pub(super) enum Operator {
     /// A header, or else another one.
     Header {
-        of: Of,
+        part: HeaderPart,
         names: [Option<Box<str>>; 2],
         /// Whether a `?` and what follows is left out.
         cuts_query: bool,
@@ -44,7 +44,7 @@ pub(super) type Limited = (Operator, Option<usize>);
 
 /// Whose headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Of {
+pub(super) enum HeaderPart {
     Request,
     Response,
     Trailers,
@@ -134,7 +134,7 @@ impl Operator {
     pub(super) fn parse(name: &str, argument: Option<&str>) -> Result<Self, String> {
         if let Some(source) = header_source(name) {
             return Ok(Self::Header {
-                of: source,
+                part: source,
                 names: parse_names(argument)?,
                 cuts_query: name == "REQ_WITHOUT_QUERY",
             });
@@ -207,11 +207,11 @@ impl Takes {
 
 /// Returns whose headers an operator reads. Returns `None` if it does not read
 /// headers.
-fn header_source(name: &str) -> Option<Of> {
+fn header_source(name: &str) -> Option<HeaderPart> {
     match name {
-        "REQ" | "REQUEST_HEADER" | "REQ_WITHOUT_QUERY" => Some(Of::Request),
-        "RESP" | "RESPONSE_HEADER" => Some(Of::Response),
-        "TRAILER" | "RESPONSE_TRAILER" => Some(Of::Trailers),
+        "REQ" | "REQUEST_HEADER" | "REQ_WITHOUT_QUERY" => Some(HeaderPart::Request),
+        "RESP" | "RESPONSE_HEADER" => Some(HeaderPart::Response),
+        "TRAILER" | "RESPONSE_TRAILER" => Some(HeaderPart::Trailers),
         _ => None,
     }
 }

@@ -54,9 +54,9 @@ struct Day {
     /// From 1.
     day: u64,
     /// From 0, which is the first of January.
-    of_year: u64,
+    day_of_year: u64,
     /// From 0, which is Sunday.
-    of_week: usize,
+    weekday: usize,
 }
 
 impl TimeFormat {
@@ -143,7 +143,7 @@ fn write_letter(output: &mut String, letter: char, day: &Day, seconds: u64) {
         'm' => write!(output, "{:02}", day.month + 1),
         'd' => write!(output, "{:02}", day.day),
         'e' => write!(output, "{:2}", day.day),
-        'j' => write!(output, "{:03}", day.of_year + 1),
+        'j' => write!(output, "{:03}", day.day_of_year + 1),
         'H' => write!(output, "{hour:02}"),
         'I' => write!(output, "{:02}", (hour + 11) % 12 + 1),
         'p' => write!(output, "{}", if hour < 12 { "AM" } else { "PM" }),
@@ -152,10 +152,10 @@ fn write_letter(output: &mut String, letter: char, day: &Day, seconds: u64) {
         's' => write!(output, "{seconds}"),
         'B' => write!(output, "{}", MONTHS[day.month]),
         'b' | 'h' => write!(output, "{}", &MONTHS[day.month][..3]),
-        'A' => write!(output, "{}", DAYS[day.of_week]),
-        'a' => write!(output, "{}", &DAYS[day.of_week][..3]),
-        'u' => write!(output, "{}", (day.of_week + 6) % 7 + 1),
-        'w' => write!(output, "{}", day.of_week),
+        'A' => write!(output, "{}", DAYS[day.weekday]),
+        'a' => write!(output, "{}", &DAYS[day.weekday][..3]),
+        'u' => write!(output, "{}", (day.weekday + 6) % 7 + 1),
+        'w' => write!(output, "{}", day.weekday),
         'z' => write!(output, "+0000"),
         _ => write!(output, "UTC"),
     };
@@ -175,7 +175,7 @@ impl Day {
             remaining_days -= 365 + u64::from(is_leap(year));
             year += 1;
         }
-        let of_year = remaining_days;
+        let day_of_year = remaining_days;
         let february = 28 + u64::from(is_leap(year));
 
         let lengths = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
@@ -184,13 +184,13 @@ impl Day {
             remaining_days -= lengths[month];
             month += 1;
         }
-        let of_week = ((days + 4) % 7) as usize;
+        let weekday = ((days + 4) % 7) as usize;
         Self {
             year,
             month,
             day: remaining_days + 1,
-            of_year,
-            of_week,
+            day_of_year,
+            weekday,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use super::FormatContext;
 use super::arguments::Source;
 use super::grpc::long_flags;
-use super::operator::{End, Field, Moment, NameOrder, Of, Operator, Shown};
+use super::operator::{End, Field, HeaderPart, Limited, Moment, NameOrder, Operator, Shown};
 use crate::address::Range;
 use crate::headers::Headers;
 use crate::request::split_query;
@@ -14,6 +14,7 @@ use crate::request::split_query;
 /// A value; empty if there is none.
 type Bytes<'v> = Cow<'v, [u8]>;
 
+/// Returns the bytes of a text that is made for the value.
 fn text(value: impl Into<String>) -> Bytes<'static> {
     Cow::Owned(value.into().into_bytes())
 }
@@ -29,16 +30,17 @@ impl Operator {
     fn value<'v>(&'v self, context: &FormatContext<'v>) -> Bytes<'v> {
         match self {
             Self::Header {
-                of,
+                part,
                 names,
                 cuts_query,
             } => {
                 let mut names = names.iter().flatten();
-                let value = names.find_map(|name| header(*of, name, context));
+                let value = names.find_map(|name| header(*part, name, context));
                 let value = value.unwrap_or_default();
                 let end = value.iter().position(|byte| *byte == b'?' && *cuts_query);
                 Cow::Borrowed(&value[..end.unwrap_or(value.len())])
             }
+
             Self::Address(end, shown) => shown.format_address(end.address(context)),
             Self::Time(moment, format) => {
                 let time = match moment {
@@ -49,34 +51,21 @@ impl Operator {
                     .unwrap_or_default()
             }
             Self::GrpcStatus(style) => {
-                let of = |headers: Option<&'v Headers>| headers?.text("grpc-status");
-                let status = of(context.trailers).or_else(|| of(context.response));
+                let status_of = |headers: Option<&'v Headers>| headers?.text("grpc-status");
+                let status = status_of(context.trailers).or_else(|| status_of(context.response));
                 status
                     .map(|status| text(style.write(status)))
                     .unwrap_or_default()
             }
+
             Self::QueryParameter(name) => {
                 let query = context.request.and_then(|request| request.query());
                 let value = query.and_then(|query| crate::route::parameter(query, name));
                 Cow::Borrowed(value.unwrap_or_default().as_bytes())
             }
-            Self::Query { decodes } => {
-                let query = context.request.and_then(|request| request.query());
-                let query = query.unwrap_or_default();
-                match decodes {
-                    true => Cow::Owned(decode_escapes(query)),
-                    false => Cow::Borrowed(query.as_bytes()),
-                }
-            }
-            Self::Path { has_query, source } => {
-                let current = context.request.map(|request| request.path);
-                let path = source.choose("x-envoy-original-path", current, context);
-                let path = path.unwrap_or_default();
-                match has_query {
-                    true => Cow::Borrowed(path.as_bytes()),
-                    false => Cow::Borrowed(split_query(path).0.as_bytes()),
-                }
-            }
+            Self::Query { decodes } => query_value(*decodes, context),
+            Self::Path { has_query, source } => path_value(*has_query, *source, context),
+
             Self::ServerName { first, source } => {
                 Cow::Borrowed(server_name(*first, *source, context).as_bytes())
             }
@@ -87,16 +76,8 @@ impl Operator {
                 let spaces = |c: char| c.is_ascii_whitespace();
                 text(context.details.replace(spaces, "_"))
             }
-            Self::Coalesce(operators) => {
-                let mut values = operators.iter().map(|(operator, max)| {
-                    let value = operator.value(context);
-                    let length = value.len().min(max.unwrap_or(usize::MAX));
-                    Cow::Owned(value[..length].to_vec())
-                });
-                values
-                    .find(|value: &Bytes<'_>| !value.is_empty())
-                    .unwrap_or_default()
-            }
+
+            Self::Coalesce(operators) => first_value(operators, context),
             Self::Field(field) => field.value(context),
             Self::Other(name, argument) => {
                 let value = context
@@ -110,12 +91,45 @@ impl Operator {
     }
 }
 
+/// Returns the query of the request, without escapes if it is decoded.
+fn query_value<'v>(decodes: bool, context: &FormatContext<'v>) -> Bytes<'v> {
+    let query = context.request.and_then(|request| request.query());
+    let query = query.unwrap_or_default();
+    match decodes {
+        true => Cow::Owned(decode_escapes(query)),
+        false => Cow::Borrowed(query.as_bytes()),
+    }
+}
+
+/// Returns the path of the request, before or after its rewrite.
+fn path_value<'v>(has_query: bool, source: Source, context: &FormatContext<'v>) -> Bytes<'v> {
+    let current = context.request.map(|request| request.path);
+    let path = source.choose("x-envoy-original-path", current, context);
+    let path = path.unwrap_or_default();
+    match has_query {
+        true => Cow::Borrowed(path.as_bytes()),
+        false => Cow::Borrowed(split_query(path).0.as_bytes()),
+    }
+}
+
+/// Returns the first value that is not empty, cut to its operator's length;
+/// empty if all are.
+fn first_value(operators: &[Limited], context: &FormatContext<'_>) -> Bytes<'static> {
+    let mut values = operators.iter().map(|(operator, max)| {
+        let value = operator.value(context);
+        let length = value.len().min(max.unwrap_or(usize::MAX));
+        Bytes::Owned(value[..length].to_vec())
+    });
+    let first = values.find(|value| !value.is_empty());
+    first.unwrap_or_default()
+}
+
 /// Returns the first value of a header of a request, a response or its trailers.
-fn header<'v>(of: Of, name: &str, context: &FormatContext<'v>) -> Option<&'v [u8]> {
-    match of {
-        Of::Request => context.request.and_then(|request| request.header(name)),
-        Of::Response => context.response?.get(name),
-        Of::Trailers => context.trailers?.get(name),
+fn header<'v>(part: HeaderPart, name: &str, context: &FormatContext<'v>) -> Option<&'v [u8]> {
+    match part {
+        HeaderPart::Request => context.request.and_then(|request| request.header(name)),
+        HeaderPart::Response => context.response?.get(name),
+        HeaderPart::Trailers => context.trailers?.get(name),
     }
 }
 
