@@ -206,8 +206,9 @@ impl<'a> Order<'a> {
     /// Returns whether the client may still use a resource that is to be
     /// removed: old referrers drain, a referrer is about to be replaced, or the
     /// client has yet to subscribe to a type that may refer to it (S73, S81).
-    /// This is the rule for all types; the caller may know of a reason not to
-    /// wait.
+    /// This is the rule for all types. A caller may know of a reason not to wait:
+    /// `removal_waits` in `source/surplus.rs`, `must_defer_item` in
+    /// `source/advance.rs`.
     pub(crate) fn must_defer_removal(&self, db: &mut Database, removal: Removal<'_>) -> bool {
         let Removal { type_url, name, .. } = removal;
         if self.is_draining(db, removal) || self.awaits_referring_type(type_url) {

@@ -1,4 +1,5 @@
-//! Chooses the virtual host of a host from a list.
+//! Chooses the virtual host of a host from a list: a route configuration that a
+//! client holds, and not the database, which `database::hosts` asks.
 
 use super::domain::Domain;
 

@@ -17,8 +17,8 @@ use crate::resource::TypeUrl;
 pub struct Kind {
     /// The short name that people use: `cds`.
     pub short: &'static str,
-    /// A SotW response is the whole set, and a resource that it leaves out is
-    /// deleted (S38); otherwise leaving out a resource means nothing (S39).
+    /// A SotW response is the whole set, or full state, and a resource that it
+    /// leaves out is deleted (S38; gRPC's `allResourcesRequiredInSotW`); otherwise leaving out a resource means nothing (S39).
     pub whole_set: bool,
     /// An empty first request is a wildcard (S18).
     pub legacy_wildcard: bool,

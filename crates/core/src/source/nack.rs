@@ -32,8 +32,9 @@ pub(super) const MAX_NACKED_VERSIONS: usize = 4;
 impl TypeStream {
     /// Handles a NACK: its resources become suspects, to be sent again in
     /// trials, and responses before it count as ACKed. Returns the resources
-    /// that were NACKed alone, and went into quarantine. The NACK of a response
-    /// that is not pending is ignored.
+    /// that were NACKed alone, and went into quarantine: while
+    /// [`Self::is_quarantined`] says so, a rejected resource is not sent again
+    /// unchanged (S12). The NACK of a response that is not pending is ignored.
     pub(crate) fn handle_nack(
         &mut self,
         db: &mut Database,

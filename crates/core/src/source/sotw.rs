@@ -343,8 +343,8 @@ impl TypeStream {
         }
     }
 
-    /// Returns the fingerprint sum of the client's resources once it has ACKed
-    /// the response and all before it. For a whole set that is the sum of
+    /// Returns the fingerprint sum of which `version_info` is made: that of the
+    /// client's resources once it has ACKed the response and all before it. For a whole set that is the sum of
     /// `resource_set`, the set itself; else the present sum with the changes.
     fn sum_after_push(&self, db: &mut Database, push: &Push, resource_set: &ResourceSet) -> u128 {
         if self.kind.whole_set {

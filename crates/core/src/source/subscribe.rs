@@ -78,8 +78,9 @@ impl TypeStream {
         }
     }
 
-    /// Records the answer that a reconnecting client has for a subscription, by
-    /// its initial versions: the current resource if the versions agree (S46),
+    /// Records the answer that a reconnecting client has for a subscription to a
+    /// name, by its `initial_resource_versions` (those of a scope are compared
+    /// with a view, in `wildcard`): the current resource if the versions agree (S46),
     /// a negative answer if that is still right, else a resource of another
     /// version. Nothing is recorded for a name without an initial version. A
     /// host may be held under the name of its virtual host.

@@ -1,7 +1,7 @@
 //! Trials: suspects of a NACK are sent again in halves until one fails alone.
 //!
-//! The one that fails alone goes to the quarantine, and is not sent again
-//! unchanged (S12). All others are delivered on the way.
+//! The one that fails alone is the rejected resource. It goes to the quarantine,
+//! and is not sent again unchanged (S12). All others are delivered on the way.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

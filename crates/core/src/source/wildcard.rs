@@ -85,7 +85,8 @@ impl TypeStream {
         }
     }
 
-    /// Compares the versions that a client holds with the view of a cursor:
+    /// Compares the `initial_resource_versions` of a client, or what is known
+    /// otherwise of what it holds, with the view of a cursor:
     /// names of another version, names that the client lacks, and names that
     /// the view does not list. Returns the resume point, which serves all
     /// clients that hold the same.
@@ -119,8 +120,8 @@ impl TypeStream {
         db.add_resume_point(id, initial, differences)
     }
 
-    /// Unsubscribes from a scope, or does nothing if the client is not
-    /// subscribed to it. Names that another scope covers, too, are resent in
+    /// Unsubscribes from a scope, the wildcard `*` or a glob (S22), or does
+    /// nothing if the client is not subscribed to it. Names that another scope covers, too, are resent in
     /// delta, since the client may have dropped them. All others are forgotten.
     pub(crate) fn unsubscribe_scope(&mut self, db: &mut Database, scope: &Scope) {
         let Some(cursor) = self.client_cache.cursor_of(scope) else {

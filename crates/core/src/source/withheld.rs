@@ -66,7 +66,8 @@ impl TypeStream {
     }
 
     /// Returns whether a resource is not sent, however long the client waits:
-    /// it was NACKed alone in this version (S12), or is withheld.
+    /// it was rejected, by a NACK of it alone in this version (S12,
+    /// [`Self::is_quarantined`]), or is withheld.
     pub(crate) fn is_undeliverable(&self, resource: &Resource) -> bool {
         self.is_withheld(resource) || self.is_quarantined(resource)
     }

@@ -309,7 +309,8 @@ impl fmt::Debug for EmbeddedStore {
     }
 }
 
-/// Writes transactions, and returns when they are on the disk.
+/// Writes transactions, and returns when they are durable: the engine has synced
+/// the file (`fdatasync`).
 fn commit(
     database: &Database,
     transactions: &[StoredTransaction],

@@ -34,8 +34,8 @@ pub(super) struct HostMatch {
 }
 
 impl Table {
-    /// Returns what a client gets for a host: the virtual host that a domain
-    /// gives it, else the one that has it as its name or alias, in a form that
+    /// Returns what a client gets for a host that it asks for by VHDS, on
+    /// demand: the virtual host that a domain gives it, else the one that has it as its name or alias, in a form that
     /// hides no other. `None` if the type has no hosts, or if the table is a
     /// cache, which does not know the virtual hosts that it lacks.
     pub(in super::super) fn choose_host(
