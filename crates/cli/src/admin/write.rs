@@ -67,7 +67,7 @@ pub(super) async fn apply(
         body,
         form,
     };
-    super::run_blocking(move || upload.apply(stage)).await?
+    super::run_blocking(move || upload.make_or_stage(stage)).await?
 }
 
 /// A change as it was uploaded: its body, and what the request says of it.
@@ -89,7 +89,7 @@ impl Upload {
     /// Bodies are decoded one at a time, for the memory that it takes: `stage`
     /// is locked for it. The lock ends before the change is made, so that
     /// several changes can be stored in one write.
-    fn apply(mut self, mut stage: OwnedMutexGuard<Stage>) -> Result<Response, Refusal> {
+    fn make_or_stage(mut self, mut stage: OwnedMutexGuard<Stage>) -> Result<Response, Refusal> {
         let text = BodyText::from_form(&self.body.bytes, self.form);
         let (document, warnings) = self.read_document(&mut stage)?;
         drop(stage);
