@@ -9,8 +9,9 @@
 //! ```
 //!
 //! A thread takes the turn first and the lock `making` then, and gives the turn
-//! away while it makes its batch, unless the disk is slow. The next batch is committed meanwhile, and
-//! waits for the lock. So at most one batch is ahead of the one that is made.
+//! away while it makes its batch, unless the disk is slow. The next batch is
+//! committed meanwhile, and waits for the lock. So at most one batch is ahead of
+//! the one that is made.
 //!
 //! What failed stays in the checked contents until whoever locks them next has
 //! taken it back, newest first.
@@ -32,6 +33,16 @@ use crate::checked::ContentSet;
 /// as many changes in one write.
 const SLOW_COMMIT: u32 = 3;
 
+/// The batch that left the queue after one in which a change was refused.
+enum Later {
+    /// There is none.
+    None,
+    /// The store has kept it.
+    Kept(Batch),
+    /// The store could not keep it.
+    Lost(Batch),
+}
+
 /// Locks out all other changes: none is with the store, and none is made.
 pub(super) struct Changing<'a> {
     // The fields are dropped in this order, so whoever gets the turn next finds
@@ -46,7 +57,7 @@ impl Shared {
     pub(super) fn lock_changing(&self) -> Changing<'_> {
         let turn = self.queue.wait_for_turn();
         let making = self.lock_making();
-        self.end_refusal(None);
+        self.end_refusal();
         Changing {
             _making: making,
             _turn: turn,
@@ -103,16 +114,11 @@ impl Shared {
         // The thread that makes the batch before has this lock until that is
         // made.
         let making = self.lock_making();
-        match kept {
-            Ok(()) => {
-                if let Some(batch) = self.end_refusal(Some(batch)) {
-                    self.make(batch, commit_time, making, turn);
-                }
-            }
-            Err(error) => {
-                self.end_refusal(None);
-                self.queue.fail([batch], &keeping::refused(&error));
-            }
+        match (self.queue.take_refusal(), kept) {
+            (None, Ok(())) => self.make(batch, commit_time, making, turn),
+            (None, Err(error)) => self.queue.fail([batch], &keeping::refused(&error)),
+            (Some(refusal), Ok(())) => self.fail_refused(refusal, Later::Kept(batch)),
+            (Some(refusal), Err(_)) => self.fail_refused(refusal, Later::Lost(batch)),
         }
     }
 
@@ -151,25 +157,34 @@ impl Shared {
         drop(making);
         let _turn = turn.unwrap_or_else(|| self.queue.wait_for_turn());
         let _making = self.lock_making();
-        self.end_refusal(None);
+        self.end_refusal();
     }
 
-    /// Fails the changes that the database refused, if there are any, and with
-    /// them a later batch that the store has kept: the store keeps their
-    /// inverse. Returns the later batch if nothing was refused. The caller has
-    /// the turn and the lock `making`.
-    fn end_refusal(&self, later: Option<Batch>) -> Option<Batch> {
-        let Some(Refusal { batch, reason }) = self.queue.take_refusal() else {
-            return later;
+    /// Ends what the database has refused, if it refused anything. The caller has
+    /// the turn and the lock `making`, and no batch.
+    fn end_refusal(&self) {
+        if let Some(refusal) = self.queue.take_refusal() {
+            self.fail_refused(refusal, Later::None);
+        }
+    }
+
+    /// Fails the changes that the database refused, and with them the later
+    /// batch, which rests on them. The store keeps the inverse of all that it
+    /// has of them. The caller has the turn and the lock `making`.
+    fn fail_refused(&self, refusal: Refusal, later: Later) {
+        let Refusal { batch, reason } = refusal;
+        let (kept_batch, lost_batch) = match later {
+            Later::None => (None, None),
+            Later::Kept(later) => (Some(later), None),
+            Later::Lost(later) => (None, Some(later)),
         };
         if let Some(store) = &self.store {
-            let batches = std::iter::once(&batch).chain(&later);
-            let transactions: Vec<_> = batches.flat_map(Batch::transactions).collect();
+            let kept_batches = std::iter::once(&batch).chain(&kept_batch);
+            let transactions: Vec<_> = kept_batches.flat_map(Batch::transactions).collect();
             self.keep_inverse(&**store, &transactions);
         }
-        self.queue
-            .fail(std::iter::once(batch).chain(later), &reason);
-        None
+        let batches = std::iter::once(batch).chain(kept_batch).chain(lost_batch);
+        self.queue.fail(batches, &reason);
     }
 
     /// Has the store keep the inverse of transactions, in revisions after them.
