@@ -95,10 +95,11 @@ pub(crate) fn listening(tls: Option<Tls>, lanes: Option<Lanes>) -> Listening {
     }
 }
 
-/// Makes the contents of a server that come from a source, which is dialled
-/// unless there is a listener for it. Returns `None` if there is neither a
-/// listener nor an address.
-pub(crate) fn contents(
+/// Makes the contents that a server takes from a source of the Mesh
+/// Configuration Protocol. With a listener the source dials, and has its TLS and
+/// its lanes; otherwise the source is dialled. Returns `None` if there is neither
+/// a listener nor an address.
+pub(crate) fn make_contents(
     settings: &Settings,
     listener: Option<TcpListener>,
     tls: Option<Tls>,
@@ -114,7 +115,7 @@ pub(crate) fn contents(
         (None, None) => return None,
     };
 
-    let options = SinkOptions {
+    let sink_options = SinkOptions {
         node: SinkNode {
             id: settings.sending.identifier.clone(),
             annotations: mcp.annotations.0.iter().cloned().collect(),
@@ -124,10 +125,11 @@ pub(crate) fn contents(
             OverXds::Sotw => Wire::Xds,
             OverXds::Delta => Wire::DeltaXds,
         },
+        // The node is that of the settings, above.
         ..SinkOptions::of("", mcp.collections.names())
     };
 
-    let owner = OwnerOptions {
+    let owner_options = OwnerOptions {
         dangling: settings.dangling.into(),
         guard: match settings.hold_removals {
             true => Guard::On,
@@ -135,7 +137,7 @@ pub(crate) fn contents(
         },
         labels: mcp.labels.clone(),
     };
-    Some(McpContents::new(options, owner, door))
+    Some(McpContents::new(sink_options, owner_options, door))
 }
 
 /// Returns whether an address is one that only this machine reaches.

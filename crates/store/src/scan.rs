@@ -50,8 +50,8 @@ fn identity(_: &Metadata) -> Identity {
     (0, 0, 0, 0)
 }
 
-/// Returns the device and the inode of the directory that a path leads to;
-/// `None` if there is none.
+/// Returns the device and the inode of what a path leads to; `None` if that
+/// does not exist or cannot be looked at.
 pub(crate) fn directory_identity(path: &Path) -> Option<(u64, u64)> {
     let (device, inode, ..) = identity(&fs::metadata(path).ok()?);
     Some((device, inode))
@@ -91,11 +91,11 @@ pub(crate) struct FoundFile {
 }
 
 impl FoundFile {
-    /// Returns the time of the last change that the system told of, at the path
-    /// or at the file that it leads to; `None` if it told of none.
-    pub(crate) fn last_touch(&self, touched: &Touched) -> Option<Instant> {
-        let path_touch = touched.get(&absolute(&self.path));
-        path_touch.max(touched.get(&self.real)).copied()
+    /// Returns when the system last told of a change of the path, or of the file
+    /// that a link leads to; `None` if it told of no change.
+    pub(crate) fn last_touch(&self, touches: &Touched) -> Option<Instant> {
+        let path_touch = touches.get(&absolute(&self.path));
+        path_touch.max(touches.get(&self.real)).copied()
     }
 }
 

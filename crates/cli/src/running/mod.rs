@@ -306,7 +306,7 @@ async fn start_sink(
         }
     };
 
-    let contents = mcp::contents(settings, listener, tls, lanes);
+    let contents = mcp::make_contents(settings, listener, tls, lanes);
     if contents.is_some() && settings.data.is_none() {
         tracing::info!("contents of MCP are not kept: a server that starts again asks its source");
     }

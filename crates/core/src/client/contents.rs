@@ -365,7 +365,8 @@ fn scope_of(selector: &Selector) -> Option<Scope> {
     }
 }
 
-/// Returns the name that a change is about; `None` if it is about a whole type.
+/// Returns the type and the name that a change is about; `None` if it is about a
+/// whole type.
 pub(super) fn key_of(change: &Change) -> Option<Key> {
     match change {
         Change::Upsert(url, resource) => Some((url.clone(), resource.name.clone())),

@@ -39,8 +39,11 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Searches for a path from these nodes to yes in both diagrams. Returns
-    /// whether there is one, which `path` then has. Recurses once for each key
-    /// of either diagram.
+    /// whether there is one; then `path` has its parameters, which are those of
+    /// a witness. Recurses once for each key of either diagram.
+    ///
+    /// # Errors
+    /// The budget is spent before it is known.
     fn find(&mut self, left_id: Id, right_id: Id) -> Result<bool, ConstraintError> {
         let ids = (left_id, right_id);
         if left_id == Id::NO || right_id == Id::NO || self.dead_ends.contains(&ids) {
@@ -55,10 +58,11 @@ impl<'a> Search<'a> {
 
         let left = Side::new(self.left, left_id, left_key == Some(key));
         let right = Side::new(self.right, right_id, right_key == Some(key));
+        // Two more: the branch without the key, and that of all other values.
         self.budget
             .spend(left.values.len() + right.values.len() + 2)?;
-        let pairs = pair_branches((&left.values, left.other), (&right.values, right.other));
-        for &(value, left_target, right_target) in &pairs {
+        let branches = pair_branches((&left.values, left.other), (&right.values, right.other));
+        for &(value, left_target, right_target) in &branches {
             if self.find_with(key, value, left_target, right_target)? {
                 return Ok(true);
             }
@@ -68,7 +72,7 @@ impl<'a> Search<'a> {
         if self.find(left.absent, right.absent)? {
             return Ok(true);
         }
-        if self.find_with(key, &unlisted_value(&pairs), left.other, right.other)? {
+        if self.find_with(key, &unlisted_value(&branches), left.other, right.other)? {
             return Ok(true);
         }
         self.dead_ends.insert(ids);

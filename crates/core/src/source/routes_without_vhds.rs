@@ -30,15 +30,15 @@ struct RoutesFingerprint {
 }
 
 impl RoutesWithoutVhds {
-    /// Computes which route configurations of the client have no VHDS, if they
-    /// may have changed. `routes` is the type stream of RDS. A route
+    /// Computes which route configurations of the client have no VHDS, unless
+    /// what it depends on has not changed. `rds` is the type stream of RDS. A route
     /// configuration that does not exist counts as one without.
-    pub(crate) fn update(&mut self, db: &mut Database, routes: &TypeStream) {
+    pub(crate) fn update(&mut self, db: &mut Database, rds: &TypeStream) {
         let fingerprint = Some(RoutesFingerprint {
-            subscriptions: routes.subscriptions.len(),
-            held_sum: routes.client_cache.fingerprint_sum(),
-            last_nonce: routes.last_nonce.clone(),
-            pending_acks: routes.client_cache.pending_acks().len(),
+            subscriptions: rds.subscriptions.len(),
+            held_sum: rds.client_cache.fingerprint_sum(),
+            last_nonce: rds.last_nonce.clone(),
+            pending_acks: rds.client_cache.pending_acks().len(),
         });
         if self.fingerprint == fingerprint {
             return;
@@ -46,14 +46,14 @@ impl RoutesWithoutVhds {
 
         self.fingerprint = fingerprint;
         self.routes.clear();
-        for (key, subscription) in routes.subscriptions.iter() {
-            let name = db.name(routes.type_id, key.entry).clone();
-            let held_resources = routes.client_cache.held_after_acks(db, &name);
+        for (key, subscription) in rds.subscriptions.iter() {
+            let name = db.name(rds.type_id, key.entry).clone();
+            let held_resources = rds.client_cache.held_after_acks(db, &name);
             let uses_vhds =
                 |record: &CachedResource| record.resource.facts().vhds_version().is_some();
             let lacks_vhds = match held_resources.iter().find(|record| record.is_accepted()) {
-                Some(held_resources) => !uses_vhds(held_resources),
-                None => routes.last_answer(key, *subscription) == AnswerKind::Absent,
+                Some(accepted) => !uses_vhds(accepted),
+                None => rds.last_answer(key, *subscription) == AnswerKind::Absent,
             };
             if lacks_vhds {
                 self.routes.insert(name);

@@ -87,10 +87,11 @@ fn has_secret_pair(pair: &Pair, message: &DynamicMessage) -> bool {
     values.any(|value| is_secret_value(&value, is_named))
 }
 
-/// Returns whether the name of a pair sounds secret.
+/// Returns whether the name of a pair of name and value sounds secret, so that
+/// its value is redacted. A name that is missing, or is no text, does not.
 pub(super) fn has_secret_name(pair: &Pair, message: &DynamicMessage) -> bool {
-    let name = message.get_field_by_name(pair.name);
-    name.is_some_and(|name| name.as_str().is_some_and(words::sounds_secret))
+    let value = message.get_field_by_name(pair.name);
+    value.is_some_and(|value| value.as_str().is_some_and(words::sounds_secret))
 }
 
 /// Returns whether the value of a pair is secret, by its name or by its own

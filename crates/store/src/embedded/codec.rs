@@ -110,7 +110,8 @@ impl RowReader {
         Ok((key, row))
     }
 
-    /// Returns the name of an origin. Consecutive rows of one origin share it.
+    /// Returns a shared copy of the name of an origin: consecutive rows of one
+    /// origin have the same.
     fn share_origin(&mut self, name: &str) -> Arc<str> {
         match &self.origin {
             Some(origin) if **origin == *name => Arc::clone(origin),

@@ -77,11 +77,11 @@ impl<'a> Plan<'a> {
                 self.replace_unit(key, items);
             }
             for item in alone {
-                self.replace_written(&key_of(item));
+                self.mark_replaced(&key_of(item));
             }
         }
         for key in &edit.document.empty {
-            self.replace_written(key);
+            self.mark_replaced(key);
         }
 
         let items = units.iter().flat_map(|(_, items)| items);
@@ -104,23 +104,27 @@ impl<'a> Plan<'a> {
         self.index.slots.units.origin_of(unit) == Some(self.origin)
     }
 
-    /// Marks what the origin wrote before under a key as replaced; without
-    /// constraints, all of its name. A resource with constraints around it may
-    /// have been one item before, or the several that its conditions made.
-    fn replace_written(&mut self, key: &ResourceKey) {
+    /// Marks the items of the origin under a key as replaced. A key without
+    /// constraints stands for all variants of its name. A resource that was
+    /// written with constraints around it is one item, unless it has conditions
+    /// inside: then it is a unit of several items, which are replaced together.
+    fn mark_replaced(&mut self, key: &ResourceKey) {
         if key.constraints.is_none() {
             self.replace_name(&key.type_url, &key.name);
             return;
         }
         let variants = self.index.variants(&key.type_url, &key.name);
-        let same = variants.filter(|(_, item)| {
+        let own_items = variants.filter(|(_, item)| {
             self.is_own(item.unit) && self.index.slots.written_as(*item).0 == key.constraints
         });
-        let same: Vec<(ItemId, UnitId)> = same.map(|(id, item)| (id, item.unit)).collect();
-        for (id, unit_id) in same {
+        let own_ids: Vec<(ItemId, UnitId)> = own_items.map(|(id, item)| (id, item.unit)).collect();
+
+        for (id, unit_id) in own_ids {
             match self.index.slots.units.get(unit_id) {
                 Some(unit) if is_written_as(unit, &key.type_url) => self.replace_items(unit_id),
-                _ => _ = self.replaced.insert(id),
+                _ => {
+                    self.replaced.insert(id);
+                }
             }
         }
     }
@@ -130,7 +134,7 @@ impl<'a> Plan<'a> {
     /// hosts, those that came with it are kept, with a warning.
     fn replace_unit(&mut self, key: &ResourceKey, items: &[Item]) {
         let (type_url, name) = (&key.type_url, &key.name);
-        self.replace_written(key);
+        self.mark_replaced(key);
 
         let unit_key = UnitKey::Resource(key.clone());
         let Some(unit) = self.index.slots.units.find(self.origin, &unit_key) else {

@@ -54,14 +54,15 @@ pub struct QuestionLimits {
 }
 
 impl Default for QuestionLimits {
-    /// Returns the limits of a server: one address may have half of the
-    /// processors, and all together may have all of them.
+    /// Returns the limits of a server: all addresses together may have all
+    /// processors, and one address half of them. Two questions are worked on even
+    /// where there is one processor, so that one address cannot have it alone.
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let at_once = processors.max(2);
         Self {
             at_once,
-            peer_at_once: (at_once / 2).max(1),
+            peer_at_once: at_once / 2,
             peer_waiting: 64,
             patience: Duration::from_secs(10),
             bytes: 256 << 20,
