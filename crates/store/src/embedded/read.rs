@@ -56,7 +56,9 @@ type RawRow = (Vec<u8>, Vec<u8>);
 pub(super) fn load(file: &ReadTransaction) -> Result<Kept, Failed> {
     let head = Head::read(&file.open_table(HEAD)?)?;
     let table = file.open_table(CONTENTS)?;
-    let mut rows = Vec::with_capacity(usize::try_from(head.record.rows).unwrap_or_default());
+    // The number in the head is not checked yet.
+    let most_rows = head.record.rows.min(table.len()?);
+    let mut rows = Vec::with_capacity(usize::try_from(most_rows).unwrap_or_default());
     let mut sum = 0u128;
 
     let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -98,9 +100,9 @@ const MOST_RECENT_CHANGES: u64 = 10_000;
 /// [`MOST_RECENT_CHANGES`].
 fn load_recent(file: &ReadTransaction) -> Result<Vec<Vec<RowChange>>, Failed> {
     let mut recent = Vec::new();
-    let mut count = 0;
+    let mut count = 0_u64;
     for info in transactions(file, None, MOST_RECENT)? {
-        count += info.counts.iter().sum::<u64>();
+        count = info.counts.into_iter().fold(count, u64::saturating_add);
         if count > MOST_RECENT_CHANGES {
             break;
         }

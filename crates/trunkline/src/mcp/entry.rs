@@ -170,13 +170,23 @@ impl Plan {
         }
         if !plan.replaces_all {
             plan.check_apart(old_entries)?;
+        } else if plan.has_never() {
+            plan.check_apart(&Entries::default())?;
         }
         Ok(plan)
     }
 
+    /// Returns whether a resource that is upserted is for no client.
+    fn has_never(&self) -> bool {
+        let mut constraints = self.upserts.values().map(|entry| &entry.key.constraints);
+        constraints.any(|constraints| constraints.as_ref().is_some_and(Constraints::is_never))
+    }
+
     /// Checks that no two resources of the collection would replace each other
-    /// in the server. A full state needs no such check: the server finds that
-    /// itself.
+    /// in the server. In a full state the server finds that itself, except for a
+    /// resource for no client beside one for all, which it takes if they come
+    /// together. An incremental update that has only one of them would replace
+    /// the other.
     fn check_apart(&self, old_entries: &Entries) -> Result<(), Rejected> {
         let mut new_entries = Entries::default();
         for (name, entry) in &self.upserts {
@@ -350,6 +360,28 @@ mod tests {
         assert!(plan(&before, vec![upsert("ns/b = a"), remove("ns/a")]).is_ok());
         // Nor may a resource for all clients stand beside one for some.
         assert!(plan(&before, vec![upsert("ns/b = a env=prod")]).is_err());
+    }
+
+    #[test]
+    fn tp2_a_resource_for_no_client_is_apart_from_one_for_all() {
+        let mut never = resource("ns/a", kind::CDS, &b"\x0a\x01a"[..]);
+        let metadata = never.metadata.get_or_insert_default();
+        metadata.labels.insert("env".to_owned(), "prod".to_owned());
+        let annotations = &mut metadata.annotations;
+        annotations.insert(CONSTRAINTS.to_owned(), "NOT env=prod".to_owned());
+        let never = Arc::new(to_core(never));
+
+        let changes = vec![
+            Change::Upsert("A".into(), never.clone()),
+            upsert("ns/b = a"),
+        ];
+        let incremental = plan(&Entries::default(), changes).unwrap_err();
+        let Change::Upsert(_, for_all) = upsert("ns/b = a") else {
+            unreachable!();
+        };
+        let change = Change::ReplaceAll("A".into(), vec![never, for_all]);
+        let full_state = plan(&Entries::default(), vec![change]).unwrap_err();
+        assert_eq!(full_state, incremental);
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! A file that is not what was written is found out, or does not matter; it is
 //! never taken for other contents.
 
+use redb::{ReadableTable as _, TableDefinition};
+
+use super::super::message::{HeadRecord, TransactionRecord};
+use super::super::tables::HEAD_KEY;
 use super::*;
 use crate::suite::{change, transaction};
 
@@ -73,6 +77,57 @@ fn a_file_that_is_refused_is_left_as_it_is() {
         assert!(refused.to_string().contains(FILE), "{refused}");
         assert_eq!(fs::read(&path).unwrap(), bytes);
     }
+}
+
+/// Replaces the record of a key by another one, under its seal.
+fn forge<'k, K, M>(
+    dir: &Path,
+    table: TableDefinition<'_, K, &[u8]>,
+    key: K::SelfType<'k>,
+    seal_key: &[u8],
+    change: impl Fn(&mut M),
+) where
+    K: redb::Key + 'static,
+    K::SelfType<'k>: Copy,
+    M: prost::Message + Default,
+{
+    let database = open_file(&dir.join(FILE)).unwrap();
+    let file = database.begin_write().unwrap();
+    {
+        let mut table = file.open_table(table).unwrap();
+        let sealed = table.get(key).unwrap().unwrap().value().to_vec();
+        let (value, _) = seal::unseal("t", seal_key, &sealed).unwrap();
+        let mut record = M::decode(value).unwrap();
+        change(&mut record);
+        let forged = seal::seal(seal_key, &record.encode_to_vec());
+        table.insert(key, &*forged).unwrap();
+    }
+    file.commit().unwrap();
+}
+
+#[test]
+fn a_number_of_rows_that_is_not_true_takes_no_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path());
+    for rows in [1 << 40, u64::MAX] {
+        let change = |head: &mut HeadRecord| head.rows = rows;
+        forge(dir.path(), HEAD, HEAD_KEY, HEAD_KEY.as_bytes(), change);
+        let store = EmbeddedStore::open(dir.path(), 100).unwrap();
+        let refused = store.load().unwrap_err().to_string();
+        assert!(refused.contains("rows are missing"), "{refused}");
+    }
+}
+
+#[test]
+fn counts_of_changes_that_are_not_true_only_shorten_what_is_recent() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path());
+    let change = |record: &mut TransactionRecord| {
+        (record.created, record.changed) = (u64::MAX, u64::MAX);
+    };
+    forge(dir.path(), TRANSACTIONS, 5, &5_u64.to_be_bytes(), change);
+    let store = EmbeddedStore::open(dir.path(), 100).unwrap();
+    assert_eq!(store.load().unwrap().recent.len(), 1);
 }
 
 #[test]
