@@ -4,6 +4,8 @@
 //! of them, so no input is wasted.
 #![forbid(unsafe_code)]
 
+pub mod mcp;
+
 use std::sync::Arc;
 use std::time::Duration;
 
